@@ -1,0 +1,25 @@
+# CUDA is optional. AUTO uses a toolkit that is found; ON insists on it; OFF never looks.
+set(OCTAVO_CUDA AUTO CACHE STRING "Build the CUDA kernels: AUTO, ON or OFF")
+set_property(CACHE OCTAVO_CUDA PROPERTY STRINGS AUTO ON OFF)
+
+if(NOT OCTAVO_CUDA STREQUAL OFF)
+    find_program(OCTAVO_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+endif()
+if(OCTAVO_NVCC)
+    message(STATUS "CUDA: compiler ${OCTAVO_NVCC}")
+elseif(OCTAVO_CUDA STREQUAL ON)
+    message(FATAL_ERROR "OCTAVO_CUDA is ON, but nvcc was not found: install the CUDA toolkit or set CUDA_HOME.")
+else()
+    message(STATUS "CUDA: not used (OCTAVO_CUDA=${OCTAVO_CUDA})")
+endif()
+
+# octavo_cuda_kernels(target folder): adds the CUDA sources of a folder to a target, if there are any.
+function(octavo_cuda_kernels target folder)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cu)
+    if(NOT OCTAVO_NVCC OR NOT sources)
+        return()
+    endif()
+    set(CMAKE_CUDA_COMPILER ${OCTAVO_NVCC})
+    enable_language(CUDA)
+    target_sources(${target} PRIVATE ${sources})
+endfunction()

@@ -1,0 +1,17 @@
+# octavo_library(name folder [EXCLUDE regex...] [LINK target...])
+# One static library of all sources below a folder. A folder without sources becomes an interface library, so
+# that the targets that link it need not care.
+function(octavo_library name folder)
+    cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "EXCLUDE;LINK")
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
+    foreach(regex IN LISTS arg_EXCLUDE)
+        list(FILTER sources EXCLUDE REGEX ${regex})
+    endforeach()
+    if(sources)
+        add_library(${name} STATIC ${sources})
+        target_link_libraries(${name} PUBLIC octavo_options ${arg_LINK})
+    else()
+        add_library(${name} INTERFACE)
+        target_link_libraries(${name} INTERFACE octavo_options ${arg_LINK})
+    endif()
+endfunction()
