@@ -1,0 +1,166 @@
+// What every back end computes: the operations of a hybrid Gated-DeltaNet / gated-attention mixture-of-experts model.
+// kernels/reference is the oracle (plain scalar code, double accumulation); kernels/cpu and kernels/cuda are compared
+// with it.
+//
+// Conventions: activations are float32, row-major, [tokens][width], dense unless a stride is named. T is `tokens`.
+// Nothing here allocates per call beyond scratch that the back end keeps. Sizes are checked by the caller when a model
+// is loaded; a wrong size here is our own bug. Results do not depend on the number of threads, and a token's result
+// does not depend on which other tokens are in the call, except in the last bits of `gated_delta` and `moe`.
+//
+// Threads: one thread calls a back end at a time.
+// Source of the arithmetic: the design's model_spec, sections 2 to 6.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "kernels/base/error.h"
+#include "kernels/base/thread_pool.h"
+#include "kernels/kv_format.h"
+#include "kernels/matrix.h"
+
+namespace octavo {
+
+// y[T][y_stride] (first `w.rows` of each row) = W x, or += with `accumulate`.
+struct MatmulTarget {
+    Matrix w;
+    float* y = nullptr;
+    int64_t y_stride = 0;  // floats between two tokens in y; >= w.rows
+    bool accumulate = false;
+};
+
+// Prepares q and k for attention: RMS norm over each head, then rotary on the first rope_dims values, pairing j with
+// j + rope_dims / 2.
+struct QkNormRope {
+    int tokens = 0;
+    int heads = 0;
+    int kv_heads = 0;
+    int head_dim = 0;
+    int rope_dims = 0;
+    float rms_eps = 0;
+    const float* q_gate = nullptr;  // [T][heads][2 * head_dim]: query, then gate, per head
+    const float* q_norm = nullptr;  // [heads][head_dim]
+    const float* k_norm = nullptr;  // [kv_heads][head_dim]
+    const float* cos = nullptr;     // [T][rope_dims / 2]
+    const float* sin = nullptr;     // [T][rope_dims / 2]
+    float* q = nullptr;             // out: [T][heads][head_dim]
+    float* k = nullptr;             // in and out: [T][kv_heads][head_dim]
+};
+
+// Writes T new cells, the first at `first_cell`.
+struct KvStore {
+    KvView cache;
+    int64_t first_cell = 0;
+    int tokens = 0;
+    const float* k = nullptr;  // [T][kv_heads][head_dim]
+    const float* v = nullptr;  // [T][kv_heads][head_dim]
+};
+
+// Causal attention of T queries, the first at cell `first_cell`, over all cells up to and including its own; then the
+// output gate: out = softmax(q k / sqrt(head_dim)) v * sigmoid(gate).
+struct Attention {
+    KvView cache;
+    int64_t first_cell = 0;
+    int tokens = 0;
+    int heads = 0;                  // query head n reads KV head n / (heads / kv_heads)
+    const float* q = nullptr;       // [T][heads][head_dim]
+    const float* q_gate = nullptr;  // [T][heads][2 * head_dim]: the second half of each head is the gate
+    float* out = nullptr;           // [T][heads][head_dim]
+};
+
+// Causal depthwise convolution over time, then SiLU. Tap kernel-1 is the current token.
+struct CausalConv {
+    int tokens = 0;
+    int channels = 0;
+    int kernel = 0;
+    const float* x = nullptr;       // [T][channels]
+    const float* weight = nullptr;  // [channels][kernel]
+    float* state = nullptr;         // in and out: [kernel - 1][channels], oldest first, before activation
+    float* y = nullptr;             // [T][channels]; may not alias x
+};
+
+enum class DeltaForm {
+    automatic,  // recurrent for a few tokens, chunked for many
+    recurrent,
+    chunked,
+};
+
+// Gated DeltaNet. q and k are L2-normalised here (eps 1e-6 inside the sum) and q scaled by 1/sqrt(key_dim);
+// beta = sigmoid(b), g = a_scale * softplus(a + dt_bias). Per token and value head, on S[key_dim][value_dim]:
+// S *= exp(g); d = beta (v - S^T k); S += k d^T; out = S^T q.
+struct GatedDelta {
+    int tokens = 0;
+    int key_heads = 0;
+    int value_heads = 0;
+    int key_dim = 0;
+    int value_dim = 0;
+    const float* qkv = nullptr;                     // [T][2 * key_heads * key_dim + value_heads * value_dim]: q, k, v
+    const float* b = nullptr;                       // [T][value_heads]
+    const float* a = nullptr;                       // [T][value_heads]
+    const float* a_scale = nullptr;                 // [value_heads]: -exp(A_log)
+    const float* dt_bias = nullptr;                 // [value_heads]
+    const int32_t* key_head_of_value_head = nullptr;  // [value_heads]
+    float* state = nullptr;                         // in and out: [value_heads][key_dim][value_dim]
+    float* out = nullptr;                           // [T][value_heads][value_dim]
+    DeltaForm form = DeltaForm::automatic;
+};
+
+// y = RMSnorm(x) * weight * SiLU(z), per row of `width`.
+struct GatedNorm {
+    int rows = 0;
+    int width = 0;
+    float rms_eps = 0;
+    const float* x = nullptr;       // [rows][width]
+    const float* z = nullptr;       // [rows][width]
+    const float* weight = nullptr;  // [width]
+    float* y = nullptr;             // [rows][width]; may alias x
+};
+
+// Feed-forward part of a layer: y += sum over the top_k experts of p_e * ffn_e(x), + sigmoid(shared_gate) * shared(x).
+// p = softmax over all router logits, renormalised over the chosen; ties go to the lower index.
+// A dense model has no experts, and `shared` without a gate.
+struct Moe {
+    int tokens = 0;
+    int hidden = 0;
+    int top_k = 0;
+    std::span<const FfnMatrices> experts;    // [E]; may be empty
+    const FfnMatrices* shared = nullptr;     // may be nullptr
+    const float* x = nullptr;                // [T][hidden]
+    const float* router_logits = nullptr;    // [T][E]
+    const float* shared_gate = nullptr;      // [T] logits; nullptr: factor 1
+    float* y = nullptr;                      // [T][hidden], added to
+};
+
+class Backend {
+  public:
+    virtual ~Backend() = default;
+
+    virtual std::string name() const = 0;  // for people: "cpu, avx512, 2 threads"
+
+    virtual void embed(const Matrix& table, std::span<const int32_t> ids, float* x) = 0;  // x[T][table.cols]
+    virtual void rms_norm(const float* x, int rows, int width, const float* weight, float eps, float* y) = 0;
+    // All targets read the same x[T][cols].
+    virtual void matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) = 0;
+    virtual void qk_norm_rope(const QkNormRope& op) = 0;
+    virtual void kv_store(const KvStore& op) = 0;
+    virtual void attention(const Attention& op) = 0;
+    virtual void causal_conv(const CausalConv& op) = 0;
+    virtual void gated_delta(const GatedDelta& op) = 0;
+    virtual void gated_norm(const GatedNorm& op) = 0;
+    virtual void moe(const Moe& op) = 0;
+    // y[t][i] = x[t][source[i]]: brings fused, interleaved projections into head order.
+    virtual void gather_columns(const float* x, int tokens, int64_t x_stride, std::span<const int32_t> source,
+                                float* y) = 0;
+};
+
+std::unique_ptr<Backend> make_reference_backend();
+
+enum class CpuIsa { generic, avx2, avx512 };
+// The best instruction set of this build that this machine has.
+CpuIsa detect_cpu_isa();
+// `threads` as in ThreadPool. An `isa` above detect_cpu_isa() is lowered to it.
+std::unique_ptr<Backend> make_cpu_backend(int threads, CpuIsa isa);
+
+}  // namespace octavo

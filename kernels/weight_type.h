@@ -1,0 +1,31 @@
+// The one table of weight types: how a tensor's bytes become float32. Readers, `inspect`, matrix kernels and tests read
+// it; supporting another type is one entry here, one decoder, and (for speed) one unpacker in the fast backends.
+//
+// Source: GGUF v3 tensor types; layouts as in kernels/reference/weight_decode.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace octavo {
+
+enum class WeightType : uint8_t { f32, f16, bf16, q8_0 };
+
+struct WeightTypeSpec {
+    WeightType type;
+    std::string_view name;  // as GGUF tools print it: "Q8_0"
+    uint32_t gguf_id;       // type number in a GGUF tensor record
+    int block_values;       // values that share a block; a row is a whole number of blocks
+    int block_bytes;
+    // Exact float32 values of `blocks` consecutive blocks; values[blocks * block_values].
+    void (*decode)(const std::byte* data, int64_t blocks, float* values);
+};
+
+std::span<const WeightTypeSpec> weight_types();
+const WeightTypeSpec& weight_type_spec(WeightType type);
+// nullptr when this build cannot read the type; `weight_type_name` still names the ones it knows of.
+const WeightTypeSpec* find_weight_type(uint32_t gguf_id);
+
+}  // namespace octavo

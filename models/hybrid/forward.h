@@ -1,0 +1,71 @@
+// The forward pass of a hybrid model, written once against the Backend operations.
+//
+// The caller owns the sequence's state; a pass reads and extends it. A pass over T tokens equals T passes over one
+// token each, up to rounding (and exactly, for the same sequence of calls).
+//
+// Threads: one thread uses a Forward at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "kernels/base/buffer.h"
+#include "models/hybrid/config.h"
+#include "models/hybrid/weights.h"
+
+namespace octavo {
+
+// Where one sequence keeps what the layers remember. Views; the session owns the memory.
+struct SequenceState {
+    struct DeltaNet {
+        float* conv = nullptr;   // [conv_kernel - 1][conv_channels]
+        float* state = nullptr;  // [value_heads][key_dim][value_dim]
+    };
+    std::vector<KvView> attention;  // one per full-attention layer, in layer order
+    std::vector<DeltaNet> delta_net;  // one per Gated-DeltaNet layer, in layer order
+};
+
+class Forward {
+  public:
+    // `max_tokens`: most tokens of one pass; the workspace grows with it (see workspace_bytes).
+    static Result<Forward> create(const HybridConfig& config, const HybridWeights& weights, Backend& backend,
+                                  int max_tokens);
+
+    int max_tokens() const { return max_tokens_; }
+    int64_t workspace_bytes() const { return static_cast<int64_t>(workspace_.bytes()); }
+
+    // Runs ids[T] at positions first_position.., with T <= max_tokens and the KV pools committed for them.
+    // Writes the logits of the last `logit_rows` tokens: logits[logit_rows][vocab]; 0 rows: none are computed.
+    void run(std::span<const int32_t> ids, int64_t first_position, const SequenceState& state, int logit_rows,
+             float* logits);
+
+    // When set, called with the residual stream x[T][hidden] before each layer and, with index `layers`, after the
+    // last. For parity checks.
+    using LayerProbe = void (*)(void* context, int layer, const float* x, int tokens);
+    void set_probe(LayerProbe probe, void* context) { probe_ = probe, probe_context_ = context; }
+
+  private:
+    struct Workspace;
+    Forward() = default;
+    Workspace layout() const;
+    void attention_layer(const AttentionWeights& weights, const KvView& cache, int64_t first_position, int tokens,
+                         const Workspace& work);
+    void delta_net_layer(const DeltaNetWeights& weights, const SequenceState::DeltaNet& state, int tokens,
+                         const Workspace& work);
+    void feed_forward(const FeedForwardWeights& weights, int tokens, const Workspace& work);
+    void project(const OrderedProjection& projection, const float* x, int tokens, float* ordered, float* scratch);
+    void fill_rope_table(int64_t first_position, int tokens, const Workspace& work) const;
+
+    const HybridConfig* config_ = nullptr;
+    const HybridWeights* weights_ = nullptr;
+    Backend* backend_ = nullptr;
+    int max_tokens_ = 0;
+    Buffer workspace_;
+    LayerProbe probe_ = nullptr;
+    void* probe_context_ = nullptr;
+};
+
+}  // namespace octavo

@@ -1,0 +1,60 @@
+// The weights of a hybrid model as views. Norm weights are plain factors here (a file's zero-centred "+1" is already
+// added by the reader). Small vectors are float32 whatever the file holds.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "kernels/matrix.h"
+
+namespace octavo {
+
+struct AttentionWeights {
+    Matrix q_gate;                 // [heads * 2 * head_dim][hidden]: per head, query rows then gate rows
+    Matrix k;                      // [kv_heads * head_dim][hidden]
+    Matrix v;                      // [kv_heads * head_dim][hidden]
+    Matrix out;                    // [hidden][heads * head_dim]
+    const float* q_norm = nullptr;  // [heads][head_dim]
+    const float* k_norm = nullptr;  // [kv_heads][head_dim]
+};
+
+// A projection whose rows may have to be brought into head order after the product.
+struct OrderedProjection {
+    std::vector<Matrix> parts;    // outputs of the parts follow each other
+    std::vector<int32_t> source;  // wanted column i is column source[i] of the parts' output; empty: already in order
+};
+
+struct DeltaNetWeights {
+    OrderedProjection qkvz;          // q | k | v | z: [conv_channels + value_heads * value_dim][hidden]
+    OrderedProjection ba;            // b | a: [2 * value_heads][hidden]
+    Matrix out;                      // [hidden][value_heads * value_dim]
+    const float* conv = nullptr;     // [conv_channels][conv_kernel]
+    const float* a_scale = nullptr;  // [value_heads]: -exp(A_log)
+    const float* dt_bias = nullptr;  // [value_heads]
+    const float* norm = nullptr;     // [value_dim]
+};
+
+struct FeedForwardWeights {
+    Matrix router;                     // [experts][hidden]; rows 0 when dense
+    std::vector<FfnMatrices> experts;  // [experts]
+    std::optional<FfnMatrices> shared;
+    Matrix shared_gate;  // [1][hidden]; rows 0: the shared block is not gated
+};
+
+struct LayerWeights {
+    const float* mixer_norm = nullptr;  // [hidden], before attention or Gated DeltaNet
+    const float* ffn_norm = nullptr;    // [hidden], before the feed-forward part
+    std::optional<AttentionWeights> attention;  // exactly one of the two
+    std::optional<DeltaNetWeights> delta_net;
+    FeedForwardWeights ffn;
+};
+
+struct HybridWeights {
+    Matrix embedding;                   // [vocab][hidden]
+    Matrix head;                        // [vocab][hidden]; the embedding where the file ties them
+    const float* final_norm = nullptr;  // [hidden]
+    std::vector<LayerWeights> layers;
+};
+
+}  // namespace octavo
