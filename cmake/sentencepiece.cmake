@@ -20,6 +20,8 @@ if(extension STREQUAL .a)
     message(STATUS "SentencePiece: static, ${OCTAVO_SENTENCEPIECE_LIBRARY}")
 else()
     message(STATUS "SentencePiece: SHARED, ${OCTAVO_SENTENCEPIECE_LIBRARY} (the static library was not found)")
+    # Named in the list of shared libraries that a test allows the release binary.
+    list(APPEND OCTAVO_SHARED_DEPENDENCIES libsentencepiece.so.0)
 endif()
 
 add_library(octavo_sentencepiece INTERFACE)

@@ -10,4 +10,4 @@ std::span<const std::byte> bundled_model() {
     return std::as_bytes(std::span(octavo_bundled_model, octavo_bundled_model_end));
 }
 
-} // namespace octavo
+}  // namespace octavo

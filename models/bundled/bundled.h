@@ -9,4 +9,4 @@ namespace octavo {
 
 std::span<const std::byte> bundled_model();
 
-} // namespace octavo
+}  // namespace octavo

@@ -1,7 +1,8 @@
 #include "models/bundled/bundled.h"
 
-#include <cstring>
 #include <gtest/gtest.h>
+#include <cstdint>
+#include <cstring>
 
 namespace octavo {
 namespace {
@@ -13,5 +14,5 @@ TEST(Bundled, IsAnAlignedGgufFile) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(file.data()) % 64, 0u);
 }
 
-} // namespace
-} // namespace octavo
+}  // namespace
+}  // namespace octavo
