@@ -50,13 +50,18 @@ class Forward {
   private:
     struct Workspace;
     Forward() = default;
-    Workspace layout() const;
     void attention_layer(const AttentionWeights& weights, const KvView& cache, int64_t first_position, int tokens,
                          const Workspace& work);
     void delta_net_layer(const DeltaNetWeights& weights, const SequenceState::DeltaNet& state, int tokens,
                          const Workspace& work);
     void feed_forward(const FeedForwardWeights& weights, int tokens, const Workspace& work);
-    void project(const OrderedProjection& projection, const float* x, int tokens, float* ordered, float* scratch);
+    // Projects work.h and spreads the outputs, in head order, over the destinations.
+    struct Destination {
+        float* y;       // [T][width]
+        int64_t width;  // outputs that go here
+    };
+    void project(const OrderedProjection& projection, int tokens, const Workspace& work,
+                 std::span<const Destination> destinations);
     void fill_rope_table(int64_t first_position, int tokens, const Workspace& work) const;
 
     const HybridConfig* config_ = nullptr;
