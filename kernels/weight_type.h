@@ -27,5 +27,7 @@ std::span<const WeightTypeSpec> weight_types();
 const WeightTypeSpec& weight_type_spec(WeightType type);
 // nullptr when this build cannot read the type; `weight_type_name` still names the ones it knows of.
 const WeightTypeSpec* find_weight_type(uint32_t gguf_id);
+// For messages; empty for a number that no known type has.
+std::string_view weight_type_name(uint32_t gguf_id);
 
 }  // namespace octavo

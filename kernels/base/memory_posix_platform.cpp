@@ -1,0 +1,156 @@
+// POSIX side of memory_platform.h.
+#if !defined(_WIN32)
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "kernels/base/memory_error.h"
+#include "kernels/base/memory_platform.h"
+
+namespace octavo {
+namespace {
+
+class FileDescriptor {
+  public:
+    explicit FileDescriptor(int fd) : fd_(fd) {}
+    FileDescriptor(const FileDescriptor&) = delete;
+    FileDescriptor& operator=(const FileDescriptor&) = delete;
+    ~FileDescriptor() {
+        if (fd_ >= 0) close(fd_);
+    }
+    int get() const { return fd_; }
+
+  private:
+    int fd_;
+};
+
+Error io_error(const std::filesystem::path& path, int code) {
+    return {ErrorKind::io, fmt::format("Cannot open {}: {}.", path.string(), std::strerror(code))};
+}
+
+size_t page_bytes() {
+    static const size_t bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    return bytes;
+}
+
+// A multiple of the page size; 0 when the sum overflows (or `bytes` is 0).
+size_t round_up_to_pages(size_t bytes) { return (bytes + page_bytes() - 1) / page_bytes() * page_bytes(); }
+
+}  // namespace
+
+Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
+    const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (file.get() < 0) return io_error(path, errno);
+    struct stat status = {};
+    if (fstat(file.get(), &status) != 0) return io_error(path, errno);
+    if (!S_ISREG(status.st_mode)) {
+        return Error{ErrorKind::io, fmt::format("Cannot open {}: it is not a regular file.", path.string())};
+    }
+    MappedFile mapped;
+    mapped.size_ = static_cast<size_t>(status.st_size);
+    if (mapped.size_ == 0) return mapped;
+    void* data = mmap(nullptr, mapped.size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    if (data == MAP_FAILED) {
+        mapped.size_ = 0;
+        return io_error(path, errno);
+    }
+    mapped.data_ = static_cast<const std::byte*>(data);
+    return mapped;
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+}
+
+MappedFile::~MappedFile() {
+    if (data_ != nullptr) munmap(const_cast<std::byte*>(data_), size_);
+}
+
+Result<ReservedRange> ReservedRange::reserve(size_t bytes, const char* what) {
+    ReservedRange range;
+    range.what_ = what;
+    if (bytes == 0) return range;
+    const size_t rounded = round_up_to_pages(bytes);
+    void* data = MAP_FAILED;
+    if (rounded != 0) data = mmap(nullptr, rounded, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data == MAP_FAILED) {
+        return Error{ErrorKind::memory,
+                     fmt::format("Cannot reserve {} of address space for {}; choose a smaller context length.",
+                                 format_bytes(bytes), what)};
+    }
+    range.data_ = static_cast<std::byte*>(data);
+    range.reserved_ = rounded;
+    return range;
+}
+
+ReservedRange::ReservedRange(ReservedRange&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)),
+      reserved_(std::exchange(other.reserved_, 0)),
+      committed_(std::exchange(other.committed_, 0)),
+      what_(other.what_) {}
+
+ReservedRange& ReservedRange::operator=(ReservedRange&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(reserved_, other.reserved_);
+    std::swap(committed_, other.committed_);
+    std::swap(what_, other.what_);
+    return *this;
+}
+
+ReservedRange::~ReservedRange() {
+    if (data_ != nullptr) munmap(data_, reserved_);
+}
+
+Status ReservedRange::commit(size_t bytes) {
+    if (bytes > reserved_) {
+        return Error{ErrorKind::memory, fmt::format("Not enough room for {}: {} wanted, {} reserved.", what_,
+                                                    format_bytes(bytes), format_bytes(reserved_))};
+    }
+    const size_t wanted = round_up_to_pages(bytes);
+    if (wanted > committed_) {
+        const size_t growth = wanted - committed_;
+        const size_t available = available_memory_bytes();
+        if (available != 0 && growth > available) return not_enough_memory(what_, growth, available);
+        if (mprotect(data_ + committed_, growth, PROT_READ | PROT_WRITE) != 0) {
+            return not_enough_memory(what_, growth, available);
+        }
+    } else if (wanted < committed_) {
+        // A fresh mapping over the tail drops its pages at once; they read as zero when they come back.
+        void* tail = mmap(data_ + wanted, committed_ - wanted, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        if (tail == MAP_FAILED) {
+            return Error{ErrorKind::memory,
+                         fmt::format("The system did not take back memory of {}: {}.", what_, std::strerror(errno))};
+        }
+    }
+    committed_ = wanted;
+    return {};
+}
+
+size_t available_memory_bytes() {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/proc/meminfo", "r"), std::fclose);
+    if (file == nullptr) return 0;
+    char line[128];
+    unsigned long long kib = 0;
+    while (std::fgets(line, sizeof line, file.get()) != nullptr) {
+        if (std::sscanf(line, "MemAvailable: %llu kB", &kib) == 1) return static_cast<size_t>(kib) * 1024;
+    }
+    return 0;
+}
+
+}  // namespace octavo
+
+#endif
