@@ -1,0 +1,77 @@
+// The engine: one thread that owns the back end, the forward pass and all sessions, and works through requests in
+// order. Everybody else talks to it through handles.
+//
+// Threads: every method may be called from any thread; `generate` never waits, `call` waits for its turn.
+// Non-goals: loading models (done outside, see models/model.h), knowing conversations beyond their name.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "kernels/backend.h"
+#include "models/model.h"
+#include "runtime/generation.h"
+#include "runtime/session.h"
+
+namespace octavo {
+
+enum class DeviceChoice { automatic, cpu, cuda };
+// "auto", "cpu", "cuda"; ErrorKind::usage for anything else.
+Result<DeviceChoice> parse_device(std::string_view text);
+
+struct EngineOptions {
+    DeviceChoice device = DeviceChoice::automatic;
+    int threads = 0;  // 0: one per physical core
+    SessionOptions session;
+};
+
+// What was chosen, in words and numbers for a person.
+struct EngineInfo {
+    std::string device;   // "cpu"
+    std::string backend;  // "cpu, avx512, 2 threads"
+    std::string scheme;
+    int64_t context_length = 0;
+    int64_t bytes_per_token = 0;
+    int64_t workspace_bytes = 0;
+};
+
+class Engine {
+  public:
+    // ErrorKind::usage for a context longer than the model's, device for a device that is not there, memory.
+    static Result<std::unique_ptr<Engine>> create(std::shared_ptr<const Model> model, const EngineOptions& options);
+    // The same on a given back end, for tests and measurements; options.device is only a name then.
+    static Result<std::unique_ptr<Engine>> create(std::shared_ptr<const Model> model, const EngineOptions& options,
+                                                  std::unique_ptr<Backend> backend);
+    // Cancels what is running or queued and waits for the thread.
+    ~Engine();
+
+    const Model& model() const;
+    const EngineInfo& info() const;
+
+    std::shared_ptr<Generation> generate(GenerateRequest request);
+
+    // Forgets a conversation's cache; nothing happens where there is none. Does not wait.
+    void close_session(const std::string& conversation);
+
+    // Runs work(Session&) on the engine's thread and waits for it; the session is made on first use. `work` returns a
+    // Status or a Result. Never call it from inside `work`.
+    template <class Work>
+    std::invoke_result_t<Work, Session&> call(const std::string& conversation, Work&& work) {
+        std::invoke_result_t<Work, Session&> outcome = Error{ErrorKind::cancelled, "The engine is shutting down."};
+        const Status status = run_and_wait(conversation, [&](Session& session) { outcome = work(session); });
+        if (!status) return status.error();
+        return outcome;
+    }
+
+  private:
+    class Worker;
+    explicit Engine(std::unique_ptr<Worker> worker);
+    Status run_and_wait(const std::string& conversation, const std::function<void(Session&)>& work);
+
+    std::unique_ptr<Worker> worker_;
+};
+
+}  // namespace octavo

@@ -1,0 +1,77 @@
+// Picks the next token from logits. Order: repeat penalty, temperature, top-k, top-p, min-p, draw. Every filter keeps a
+// prefix of the ranking (higher logit first, equal logits by lower id), so the filters are one cut in it.
+//
+//  - repeat penalty: each distinct id among the last `repeat_window` tokens; a positive logit is divided by it, a
+//    negative one multiplied.
+//  - temperature 0: the best token, no draw. Otherwise logits / temperature.
+//  - top-k: the best k. top-p: the fewest best tokens whose share of the probability (of what top-k left) reaches p.
+//    min-p: those at least min_p times as probable as the best.
+//
+// NaN logits are never chosen. Cost is O(vocab); nothing sorts the vocabulary.
+//
+// Threads: one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kernels/base/error.h"
+
+namespace octavo {
+
+struct SamplerOptions {
+    float temperature = 0.7f;     // 0: greedy
+    int top_k = 0;                // 0: all
+    float top_p = 1.0f;           // 1: all
+    float min_p = 0.0f;           // 0: all
+    float repeat_penalty = 1.0f;  // 1: none
+    int repeat_window = 64;       // tokens looked back at, prompt included
+    uint64_t seed = 0;
+};
+
+// ErrorKind::usage with the allowed range.
+Status check_sampler_options(const SamplerOptions& options);
+
+// SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every machine.
+class RandomStream {
+  public:
+    explicit RandomStream(uint64_t seed) : state_(seed) {}
+    uint64_t next();
+    double next_unit();  // in [0, 1), 53 bits
+
+  private:
+    uint64_t state_;
+};
+
+class Sampler {
+  public:
+    explicit Sampler(const SamplerOptions& options) : options_(options), random_(options.seed) {}
+
+    // `history`: all tokens so far, oldest first. ErrorKind::input when no logit is a number.
+    Result<int32_t> sample(std::span<const float> logits, std::span<const int32_t> history);
+
+  private:
+    struct Candidate {
+        float logit;
+        int32_t id;
+    };
+    static bool ranks_before(const Candidate& a, const Candidate& b) {
+        return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+    }
+
+    void collect(std::span<const float> logits, std::span<const int32_t> history);
+    Candidate best() const;
+    void keep_top_k();
+    void keep_top_p(float best_logit);
+    void keep_min_p(float best_logit);
+    int32_t draw(float best_logit);
+
+    SamplerOptions options_;
+    RandomStream random_;
+    std::vector<Candidate> candidates_;  // scratch, kept between calls
+    std::vector<float> penalised_;       // [vocab] scratch, used with a repeat penalty
+};
+
+}  // namespace octavo

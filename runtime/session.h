@@ -1,0 +1,112 @@
+// One conversation as the model sees it: the tokens so far, the KV cache and recurrent state after them, and
+// checkpoints to go back to. `prefill` reads only what differs from the tokens already there, so a second turn,
+// "regenerate", an edited message or a branch never reads the whole prompt again.
+//
+// Deterministic: the same calls give the same bits. Differently split prompts agree up to rounding.
+//
+// Threads: one thread at a time (the engine's).
+// Non-goals: no text, no sampling; one sequence only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kernels/base/buffer.h"
+#include "kernels/base/job.h"
+#include "models/hybrid/forward.h"
+#include "runtime/checkpoint.h"
+#include "runtime/kv/kv_cache.h"
+#include "runtime/recurrent_state.h"
+
+namespace octavo {
+
+struct SessionOptions {
+    KvScheme scheme;
+    int64_t context_length = 0;          // most tokens of the conversation; 0: the model's own
+    int prefill_chunk = 512;             // tokens of one pass; a cancel waits at most this long
+    int64_t checkpoint_interval = 8192;  // tokens between checkpoints of a long prompt
+    int64_t checkpoint_budget_bytes = int64_t{2} << 30;
+};
+
+// Where a checkpoint is wanted; passes end there.
+struct Anchor {
+    int64_t position = 0;  // tokens before it
+    CheckpointKind kind = CheckpointKind::turn;
+};
+
+struct PrefillReport {
+    int64_t prompt_tokens = 0;
+    int64_t reused_tokens = 0;     // not read again
+    int64_t prefilled_tokens = 0;  // prompt_tokens - reused_tokens, or less when cancelled
+    double seconds = 0;
+    bool cancelled = false;  // the session then holds the first reused + prefilled tokens
+};
+
+class Session {
+  public:
+    // `config` and `forward` outlive the session. Several sessions may share one Forward.
+    static Result<std::unique_ptr<Session>> create(const HybridConfig& config, Forward& forward,
+                                                   const SessionOptions& options);
+
+    // Brings the session to hold exactly `ids`, with the logits of the last one in logits(). `anchors` in any order.
+    // Fails without a change when the prompt is empty, has an id outside the vocabulary (ErrorKind::usage), is longer
+    // than the context (context_full), or the machine has no room (memory). job: done and total count prompt tokens.
+    Result<PrefillReport> prefill(std::span<const int32_t> ids, std::span<const Anchor> anchors, Job& job);
+
+    // Appends one token; logits() are then those after it. The same errors.
+    Status decode(int32_t id);
+
+    // Appends ids in passes of at most prefill_chunk tokens and hands out the logits of the last `logit_rows` tokens in
+    // order: sink(position of the first row, rows, logits[rows][vocab]). For parity checks and measurements.
+    using LogitSink = std::function<void(int64_t first_position, int rows, const float* logits)>;
+    Status append(std::span<const int32_t> ids, int64_t logit_rows, const LogitSink& sink, Job& job);
+
+    std::span<const int32_t> tokens() const { return tokens_; }
+    int64_t position() const { return static_cast<int64_t>(tokens_.size()); }
+    // Logits[vocab] after the last token; empty where they were not computed.
+    std::span<const float> logits() const;
+
+    // Keeps the state as it is now (with the logits, where there are some).
+    Status checkpoint_here(CheckpointKind kind = CheckpointKind::turn);
+    // Back to a checkpoint at exactly `position` (0 always works); what came after is forgotten.
+    // ErrorKind::usage where there is none.
+    Status restore(int64_t position);
+    void clear() { (void)restore(0); }
+
+    int64_t context_length() const { return context_length_; }
+    const KvCache& cache() const { return cache_; }
+    const CheckpointStore& checkpoints() const { return checkpoints_; }
+    CheckpointStore& checkpoints() { return checkpoints_; }
+    int64_t recurrent_bytes() const { return recurrent_.bytes(); }
+
+  private:
+    Session(const HybridConfig& config, Forward& forward, const SessionOptions& options, KvCache cache,
+            RecurrentState recurrent, Buffer logits);
+
+    Status check_ids(std::span<const int32_t> ids) const;
+    Status make_room(int64_t tokens);
+    // The longest part of `ids` whose state is at hand: the live state, a checkpoint, or nothing.
+    int64_t reusable_prefix(std::span<const int32_t> ids) const;
+    void run_pass(std::span<const int32_t> ids, int logit_rows, float* logits);
+    void keep_anchor(int64_t position, std::span<const Anchor> anchors);
+
+    const HybridConfig* config_;
+    Forward* forward_;
+    int64_t context_length_;
+    int prefill_chunk_;
+    int64_t checkpoint_interval_;
+
+    std::vector<int32_t> tokens_;
+    KvCache cache_;
+    RecurrentState recurrent_;
+    SequenceState views_;
+    Buffer logits_;  // [vocab]
+    bool logits_valid_ = false;
+    CheckpointStore checkpoints_;
+};
+
+}  // namespace octavo
