@@ -1,36 +1,47 @@
 #include <algorithm>
 
-#include "kernels/reference/kv_codec.h"
+#include "kernels/kv_codec.h"
 #include "kernels/reference/reference.h"
 #include "kernels/reference/scalar_math.h"
 
 namespace octavo::reference {
 namespace {
 
-// The bytes of one row of one side.
-struct RowBytes {
+const KvCodec& codec_of(KvFormat format) {
+    switch (format) {
+        case KvFormat::f32: return kv_codec::f32;
+        case KvFormat::f16: return kv_codec::f16;
+        case KvFormat::bf16: return kv_codec::bf16;
+    }
+    __builtin_unreachable();
+}
+
+// One row of one side, and how to read and write it.
+struct StoredRow {
+    const KvCodec& codec;
     std::byte* payload = nullptr;
-    std::byte* scales = nullptr;
+    f16_bits* scales = nullptr;  // nullptr for formats without
 };
 
-RowBytes row_bytes(const KvView& cache, const KvSide& side, int64_t cell, int64_t kv_head) {
+StoredRow stored_row(const KvView& cache, const KvSide& side, int64_t cell, int64_t kv_head) {
     const int64_t row = cell * cache.kv_heads + kv_head;
     std::byte* payload = side.payload + row * kv_payload_bytes_per_row(side.format, cache.head_dim);
-    if (side.scales == nullptr) return {payload, nullptr};
-    return {payload, side.scales + row * kv_scale_bytes_per_row(side.format, cache.head_dim)};
+    std::byte* scales =
+        side.scales == nullptr ? nullptr : side.scales + row * kv_scale_bytes_per_row(side.format, cache.head_dim);
+    return {codec_of(side.format), payload, reinterpret_cast<f16_bits*>(scales)};
 }
 
 void store_row(const KvView& cache, const KvSide& side, int64_t cell, int64_t kv_head, const float* values) {
-    const RowBytes bytes = row_bytes(cache, side, cell, kv_head);
-    kv_codec(side.format).encode(values, cache.head_dim, bytes.payload, bytes.scales);
+    const StoredRow row = stored_row(cache, side, cell, kv_head);
+    row.codec.encode(values, cache.head_dim, row.payload, row.scales, KvEncoder::reference);
 }
 
 // Cells [0, cells) of one KV head: [cells][head_dim].
 std::vector<float> load_rows(const KvView& cache, const KvSide& side, int64_t cells, int64_t kv_head) {
     std::vector<float> rows(static_cast<size_t>(cells * cache.head_dim));
     for (int64_t cell = 0; cell < cells; ++cell) {
-        const RowBytes bytes = row_bytes(cache, side, cell, kv_head);
-        kv_codec(side.format).decode(bytes.payload, bytes.scales, cache.head_dim, &rows[cell * cache.head_dim]);
+        const StoredRow row = stored_row(cache, side, cell, kv_head);
+        row.codec.decode(row.payload, row.scales, cache.head_dim, &rows[cell * cache.head_dim]);
     }
     return rows;
 }
