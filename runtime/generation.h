@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -47,7 +48,7 @@ struct GenerationReport {
     double decode_seconds = 0;
     double prefill_tokens_per_s = 0;  // 0 where nothing was prefilled
     double decode_tokens_per_s = 0;
-    double first_token_seconds = 0;  // from the request's start on the engine
+    double total_seconds = 0;
     StopReason stop = StopReason::end_of_turn;
     std::string note;  // a sentence for a person where the stop needs one (context full), else empty
     std::string scheme;
@@ -86,7 +87,7 @@ class Generation {
 
     bool finished() const;
     // Blocks until finished. The reference lives as long as this handle.
-    const Result<GenerationReport>& report();
+    const Result<GenerationReport>& report() const;
 
   private:
     friend class GenerationWriter;  // the engine's side
@@ -94,10 +95,11 @@ class Generation {
 
     Job job_;
     mutable std::mutex mutex_;
-    std::condition_variable changed_;
-    GenerationDelta pending_;                         // guarded by mutex_
-    GenerationProgress progress_;                     // guarded by mutex_
-    std::optional<Result<GenerationReport>> report_;  // guarded by mutex_; never changes once set
+    mutable std::condition_variable changed_;
+    GenerationDelta pending_;                            // guarded by mutex_
+    GenerationProgress progress_;                        // guarded by mutex_; the prompt's progress is in job_
+    std::chrono::steady_clock::time_point phase_start_;  // guarded by mutex_
+    std::optional<Result<GenerationReport>> report_;     // guarded by mutex_; never changes once set
 };
 
 }  // namespace octavo

@@ -56,21 +56,26 @@ class Sampler {
     struct Candidate {
         float logit;
         int32_t id;
+        double weight;  // exp((logit - best logit) / temperature)
     };
     static bool ranks_before(const Candidate& a, const Candidate& b) {
         return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
     }
+    static int32_t best_token(std::span<const float> logits);  // -1: no logit is a number
 
-    void collect(std::span<const float> logits, std::span<const int32_t> history);
-    Candidate best() const;
-    void keep_top_k();
-    void keep_top_p(float best_logit);
-    void keep_min_p(float best_logit);
-    int32_t draw(float best_logit);
+    std::span<const float> penalise(std::span<const float> logits, std::span<const int32_t> history);
+    void collect(std::span<const float> logits, float best_logit);
+    void keep_top_k(size_t k);
+    double weigh(float best_logit);  // the sum of all weights
+    void keep_min_p();
+    void keep_mass(double mass);  // the shortest prefix of the ranking that weighs at least `mass`
+    void cut_after(const Candidate& last);
+    int32_t draw();
 
     SamplerOptions options_;
     RandomStream random_;
-    std::vector<Candidate> candidates_;  // scratch, kept between calls
+    std::vector<Candidate> candidates_;  // in order of ids
+    std::vector<Candidate> ranked_;      // scratch for selections
     std::vector<float> penalised_;       // [vocab] scratch, used with a repeat penalty
 };
 

@@ -40,8 +40,9 @@ struct Anchor {
 
 struct PrefillReport {
     int64_t prompt_tokens = 0;
-    int64_t reused_tokens = 0;     // not read again
-    int64_t prefilled_tokens = 0;  // prompt_tokens - reused_tokens, or less when cancelled
+    int64_t reused_tokens = 0;        // not read again
+    int64_t prefilled_tokens = 0;     // prompt_tokens - reused_tokens, or less when cancelled
+    int64_t checkpoints_refused = 0;  // for lack of memory
     double seconds = 0;
     bool cancelled = false;  // the session then holds the first reused + prefilled tokens
 };
@@ -56,6 +57,10 @@ class Session {
     // Fails without a change when the prompt is empty, has an id outside the vocabulary (ErrorKind::usage), is longer
     // than the context (context_full), or the machine has no room (memory). job: done and total count prompt tokens.
     Result<PrefillReport> prefill(std::span<const int32_t> ids, std::span<const Anchor> anchors, Job& job);
+
+    // How many tokens of `ids` a prefill would not read again: it goes on from the live state, from the nearest
+    // checkpoint, or from nothing.
+    int64_t reusable_prefix(std::span<const int32_t> ids) const;
 
     // Appends one token; logits() are then those after it. The same errors.
     Status decode(int32_t id);
@@ -78,6 +83,8 @@ class Session {
     void clear() { (void)restore(0); }
 
     int64_t context_length() const { return context_length_; }
+    // At once, without copying anything. ErrorKind::usage below the tokens that are there or above the model's length.
+    Status set_context_length(int64_t tokens);
     const KvCache& cache() const { return cache_; }
     const CheckpointStore& checkpoints() const { return checkpoints_; }
     CheckpointStore& checkpoints() { return checkpoints_; }
@@ -86,13 +93,17 @@ class Session {
   private:
     Session(const HybridConfig& config, Forward& forward, const SessionOptions& options, KvCache cache,
             RecurrentState recurrent, Buffer logits);
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
 
-    Status check_ids(std::span<const int32_t> ids) const;
-    Status make_room(int64_t tokens);
-    // The longest part of `ids` whose state is at hand: the live state, a checkpoint, or nothing.
-    int64_t reusable_prefix(std::span<const int32_t> ids) const;
+    Status check(std::span<const int32_t> ids, int64_t first_position) const;
+    // Forgets what comes after `position`, where the live state or a checkpoint is.
+    void rewind(int64_t position);
+    // Reads ids[T], T <= prefill_chunk; logits[logit_rows][vocab].
     void run_pass(std::span<const int32_t> ids, int logit_rows, float* logits);
-    void keep_anchor(int64_t position, std::span<const Anchor> anchors);
+    // Tokens that the next pass may read: it ends at the chunk, the interval, and at `stop`.
+    int64_t pass_end(int64_t stop) const;
+    bool at_interval() const { return position() > 0 && position() % checkpoint_interval_ == 0; }
 
     const HybridConfig* config_;
     Forward* forward_;

@@ -1,0 +1,228 @@
+#include "runtime/engine.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <future>
+#include <map>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "runtime/reply.h"
+
+namespace octavo {
+namespace {
+
+// No exception leaves the engine's thread: libraries below may throw when memory runs out.
+template <class Work>
+auto guarded(Work&& work) -> decltype(work()) {
+    try {
+        return work();
+    } catch (const std::bad_alloc&) {
+        return Error{ErrorKind::memory,
+                     "The machine ran out of memory; close other programs or use a shorter context."};
+    } catch (const std::exception& exception) {
+        return Error{ErrorKind::device,
+                     fmt::format("Something unexpected went wrong in the engine: {}.", exception.what())};
+    }
+}
+
+Result<std::unique_ptr<Backend>> open_backend(DeviceChoice device, int threads) {
+    if (device == DeviceChoice::cuda) {
+        return Error{ErrorKind::device, "This build has no CUDA back end yet; use --device cpu or auto."};
+    }
+    return make_cpu_backend(threads, detect_cpu_isa());
+}
+
+}  // namespace
+
+Result<DeviceChoice> parse_device(std::string_view text) {
+    if (text == "auto") return DeviceChoice::automatic;
+    if (text == "cpu") return DeviceChoice::cpu;
+    if (text == "cuda") return DeviceChoice::cuda;
+    return Error{ErrorKind::usage, fmt::format("There is no device \"{}\"; there are auto, cpu and cuda.", text)};
+}
+
+// Everything the engine's thread owns, and the queue it is fed through.
+class Engine::Worker {
+  public:
+    Worker(std::shared_ptr<const Model> model, const SessionOptions& options, std::unique_ptr<Backend> backend)
+        : model_(std::move(model)), options_(options), backend_(std::move(backend)) {}
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
+
+    ~Worker() {
+        {
+            const std::lock_guard lock(mutex_);
+            stopping_ = true;
+            for (const auto& weak : generations_) {
+                if (const auto generation = weak.lock()) generation->cancel();
+            }
+        }
+        changed_.notify_all();
+        if (thread_.joinable()) thread_.join();
+    }
+
+    Status start() {
+        Result<Forward> forward = Forward::create(model_->config, model_->weights, *backend_, options_.prefill_chunk);
+        if (!forward) return forward.error();
+        forward_.emplace(std::move(*forward));
+        // The first session shows whether the options can be met at all.
+        Result<std::unique_ptr<Session>> first = Session::create(model_->config, *forward_, options_);
+        if (!first) return first.error();
+        info_.device = "cpu";
+        info_.backend = backend_->name();
+        info_.scheme = kv_scheme_name(options_.scheme);
+        info_.context_length = (*first)->context_length();
+        info_.bytes_per_token = (*first)->cache().bytes_per_token();
+        info_.workspace_bytes = forward_->workspace_bytes();
+        thread_ = std::thread([this] { work(); });
+        return {};
+    }
+
+    const Model& model() const { return *model_; }
+    const EngineInfo& info() const { return info_; }
+    bool on_engine_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
+
+    void post(std::function<void()> task) {
+        {
+            const std::lock_guard lock(mutex_);
+            tasks_.push_back(std::move(task));
+        }
+        changed_.notify_all();
+    }
+
+    void watch(const std::shared_ptr<Generation>& generation) {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(generations_, [](const auto& weak) { return weak.expired(); });
+        generations_.push_back(generation);
+    }
+
+    // The engine's thread only, from here on.
+
+    Result<Session*> session(const std::string& conversation) {
+        std::unique_ptr<Session>& slot = sessions_[conversation];
+        if (slot == nullptr) {
+            Result<std::unique_ptr<Session>> created = Session::create(model_->config, *forward_, options_);
+            if (!created) return created.error();
+            slot = std::move(*created);
+        }
+        return slot.get();
+    }
+
+    void close(const std::string& conversation) { sessions_.erase(conversation); }
+
+    Result<GenerationReport> generate(const GenerateRequest& request, GenerationWriter& writer) {
+        if (writer.job().cancelled()) {
+            GenerationReport report;
+            report.stop = StopReason::cancelled;
+            return report;
+        }
+        if (Status status = check_sampler_options(request.sampler); !status) return status.error();
+        Result<PreparedPrompt> prompt = prepare(request);
+        if (!prompt) return prompt.error();
+        Result<Session*> target = session(request.conversation);
+        if (!target) return target.error();
+        return write_reply(*model_, **target, *prompt, request, writer);
+    }
+
+  private:
+    Result<PreparedPrompt> prepare(const GenerateRequest& request) const {
+        if (const auto* chat = std::get_if<ChatPrompt>(&request.prompt)) return prepare_prompt(*model_, *chat);
+        PreparedPrompt prompt;
+        prompt.ids = std::get<std::vector<int32_t>>(request.prompt);
+        prompt.anchors = prompt_anchors(prompt.ids, turn_start_id(*model_), false);
+        return prompt;
+    }
+
+    void work() {
+        for (;;) {
+            std::function<void()> task;
+            {
+                std::unique_lock lock(mutex_);
+                changed_.wait(lock, [&] { return stopping_ || !tasks_.empty(); });
+                if (tasks_.empty()) return;  // whoever waits for a task gets an answer even while stopping
+                task = std::move(tasks_.front());
+                tasks_.pop_front();
+            }
+            task();
+        }
+    }
+
+    // Later members use earlier ones, and go first.
+    std::shared_ptr<const Model> model_;
+    SessionOptions options_;
+    EngineInfo info_;
+    std::unique_ptr<Backend> backend_;
+    std::optional<Forward> forward_;
+    std::map<std::string, std::unique_ptr<Session>> sessions_;
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<std::function<void()>> tasks_;             // guarded by mutex_
+    std::vector<std::weak_ptr<Generation>> generations_;  // guarded by mutex_
+    bool stopping_ = false;                               // guarded by mutex_
+    std::thread thread_;
+};
+
+Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> model, const EngineOptions& options) {
+    Result<std::unique_ptr<Backend>> backend = open_backend(options.device, options.threads);
+    if (!backend) return backend.error();
+    return create(std::move(model), options, std::move(*backend));
+}
+
+Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> model, const EngineOptions& options,
+                                               std::unique_ptr<Backend> backend) {
+    auto worker = std::make_unique<Worker>(std::move(model), options.session, std::move(backend));
+    if (Status status = worker->start(); !status) return status.error();
+    return std::unique_ptr<Engine>(new Engine(std::move(worker)));
+}
+
+Engine::Engine(std::unique_ptr<Worker> worker) : worker_(std::move(worker)) {}
+Engine::~Engine() = default;
+
+const Model& Engine::model() const { return worker_->model(); }
+const EngineInfo& Engine::info() const { return worker_->info(); }
+
+std::shared_ptr<Generation> Engine::generate(GenerateRequest request) {
+    auto generation = std::make_shared<Generation>();
+    worker_->watch(generation);
+    worker_->post([worker = worker_.get(), generation, request = std::move(request)] {
+        GenerationWriter writer(generation);
+        Result<GenerationReport> report = guarded([&] { return worker->generate(request, writer); });
+        if (report) {
+            report->scheme = worker->info().scheme;
+            report->device = worker->info().device;
+        }
+        writer.finish(std::move(report));
+    });
+    return generation;
+}
+
+void Engine::close_session(const std::string& conversation) {
+    worker_->post([worker = worker_.get(), conversation] { worker->close(conversation); });
+}
+
+Status Engine::run_and_wait(const std::string& conversation, const std::function<void(Session&)>& work) {
+    if (worker_->on_engine_thread()) {
+        return Error{ErrorKind::usage, "The engine was asked to wait for itself; this is a fault of the program."};
+    }
+    std::promise<Status> promise;
+    std::future<Status> done = promise.get_future();
+    worker_->post([&] {
+        promise.set_value(guarded([&]() -> Status {
+            Result<Session*> session = worker_->session(conversation);
+            if (!session) return session.error();
+            work(**session);
+            return {};
+        }));
+    });
+    return done.get();
+}
+
+}  // namespace octavo

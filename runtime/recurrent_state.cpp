@@ -1,0 +1,48 @@
+#include "runtime/recurrent_state.h"
+
+#include <cstring>
+
+namespace octavo {
+namespace {
+
+// 16 floats are one cache line: every layer's arrays start aligned for vector loads.
+int64_t padded(int64_t floats) { return (floats + 15) / 16 * 16; }
+
+}  // namespace
+
+Result<RecurrentState> RecurrentState::create(const HybridConfig& config) {
+    RecurrentState state;
+    state.layer_count_ = config.gdn_layers();
+    state.conv_floats_ = padded(config.conv_state_floats());
+    state.state_floats_ = padded(config.gdn_state_floats());
+    const int64_t floats = state.layer_count_ * (state.conv_floats_ + state.state_floats_);
+    Result<Buffer> memory = Buffer::allocate(static_cast<size_t>(floats) * sizeof(float), "recurrent state");
+    if (!memory) return memory.error();
+    state.memory_ = std::move(*memory);
+    state.clear();
+    return state;
+}
+
+void RecurrentState::clear() {
+    if (bytes() > 0) std::memset(memory_.data(), 0, memory_.bytes());
+}
+
+void RecurrentState::save(std::byte* copy) const {
+    if (bytes() > 0) std::memcpy(copy, memory_.data(), memory_.bytes());
+}
+
+void RecurrentState::load(const std::byte* copy) {
+    if (bytes() > 0) std::memcpy(memory_.data(), copy, memory_.bytes());
+}
+
+std::vector<SequenceState::DeltaNet> RecurrentState::layers() const {
+    std::vector<SequenceState::DeltaNet> layers;
+    float* next = memory_.as<float>();
+    for (int i = 0; i < layer_count_; ++i) {
+        layers.push_back({next, next + conv_floats_});
+        next += conv_floats_ + state_floats_;
+    }
+    return layers;
+}
+
+}  // namespace octavo
