@@ -49,24 +49,29 @@ struct QkNormRope {
     float* k = nullptr;             // in and out: [T][kv_heads][head_dim]
 };
 
-// Writes T new cells, the first at `first_cell`.
-struct KvStore {
+// T new cells of one layer, the first at `first_cell`. A pass brings them into the cache's basis (kv_basis), encodes
+// them (kv_store), attends, and then keeps the FP16 copies (kv_overlay): the overlay of before the pass is what the
+// pass's own queries read.
+struct KvRows {
     KvView cache;
     int64_t first_cell = 0;
     int tokens = 0;
-    const float* k = nullptr;  // [T][kv_heads][head_dim]
-    const float* v = nullptr;  // [T][kv_heads][head_dim]
+    float* k = nullptr;  // [T][kv_heads][head_dim]
+    float* v = nullptr;  // [T][kv_heads][head_dim]
 };
 
 // Causal attention of T queries, the first at cell `first_cell`, over all cells up to and including its own; then the
-// output gate: out = softmax(q k / sqrt(head_dim)) v * sigmoid(gate).
+// output gate: out = softmax(q k / sqrt(head_dim)) v * sigmoid(gate). The new cells are in the bulk already, and here
+// as rows too, for those that are read in FP16 (KvOverlay). Rotation and v_scale are undone on the output.
 struct Attention {
     KvView cache;
     int64_t first_cell = 0;
     int tokens = 0;
     int heads = 0;                  // query head n reads KV head n / (heads / kv_heads)
-    const float* q = nullptr;       // [T][heads][head_dim]
+    const float* q = nullptr;       // [T][heads][head_dim], in the basis of K
     const float* q_gate = nullptr;  // [T][heads][2 * head_dim]: the second half of each head is the gate
+    const float* k_new = nullptr;   // [T][kv_heads][head_dim], in the cache's basis
+    const float* v_new = nullptr;   // [T][kv_heads][head_dim]
     float* out = nullptr;           // [T][heads][head_dim]
 };
 
@@ -144,8 +149,14 @@ class Backend {
     // All targets read the same x[T][cols].
     virtual void matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) = 0;
     virtual void qk_norm_rope(const QkNormRope& op) = 0;
-    virtual void kv_store(const KvStore& op) = 0;
+    // Rotates rows of q[T][heads][head_dim] and k, divides rows of v by v_scale and rotates them, as the cache asks.
+    virtual void kv_basis(const KvRows& rows, float* q, int heads) = 0;
+    // Encodes row formats cell by cell, per-channel formats for every group that these cells complete. False when a
+    // value is not finite or too large for the format; what was written then must not be read.
+    virtual bool kv_store(const KvRows& rows) = 0;
     virtual void attention(const Attention& op) = 0;
+    // Puts FP16 copies of the rows where the overlay and the open groups want them.
+    virtual void kv_overlay(const KvRows& rows) = 0;
     virtual void causal_conv(const CausalConv& op) = 0;
     virtual void gated_delta(const GatedDelta& op) = 0;
     virtual void gated_norm(const GatedNorm& op) = 0;

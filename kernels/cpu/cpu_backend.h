@@ -37,7 +37,9 @@ class CpuBackend final : public Backend {
     void gather_columns(const float* x, int tokens, int64_t x_stride, std::span<const int32_t> source,
                         float* y) override;
     // attention.cpp
-    void kv_store(const KvStore& op) override;
+    void kv_basis(const KvRows& rows, float* q, int heads) override;
+    bool kv_store(const KvRows& rows) override;
+    void kv_overlay(const KvRows& rows) override;
     void attention(const Attention& op) override;
     // gated_delta.cpp
     void causal_conv(const CausalConv& op) override;

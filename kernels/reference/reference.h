@@ -19,8 +19,11 @@ void rms_norm(const float* x, int rows, int width, const float* weight, float ep
 void gated_norm(const GatedNorm& op);
 // qk_norm_rope.cpp
 void qk_norm_rope(const QkNormRope& op);
+// kv_rows.cpp
+void kv_basis(const KvRows& rows, float* q, int heads);
+bool kv_store(const KvRows& rows);
+void kv_overlay(const KvRows& rows);
 // attention.cpp
-void kv_store(const KvStore& op);
 void attention(const Attention& op);
 // causal_conv.cpp
 void causal_conv(const CausalConv& op);

@@ -17,7 +17,9 @@ class ReferenceBackend final : public Backend {
         for (const MatmulTarget& target : targets) reference::matmul(x, tokens, target);
     }
     void qk_norm_rope(const QkNormRope& op) override { reference::qk_norm_rope(op); }
-    void kv_store(const KvStore& op) override { reference::kv_store(op); }
+    void kv_basis(const KvRows& rows, float* q, int heads) override { reference::kv_basis(rows, q, heads); }
+    bool kv_store(const KvRows& rows) override { return reference::kv_store(rows); }
+    void kv_overlay(const KvRows& rows) override { reference::kv_overlay(rows); }
     void attention(const Attention& op) override { reference::attention(op); }
     void causal_conv(const CausalConv& op) override { reference::causal_conv(op); }
     void gated_delta(const GatedDelta& op) override {

@@ -5,6 +5,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "fmt/format.h"
+
 namespace octavo {
 
 // Views into the one workspace buffer. The mixer's and the feed-forward's buffers are never alive together, so they
@@ -131,8 +133,8 @@ Result<Forward> Forward::create(const HybridConfig& config, const HybridWeights&
     return forward;
 }
 
-void Forward::run(std::span<const int32_t> ids, int64_t first_position, const SequenceState& state, int logit_rows,
-                  float* logits) {
+Status Forward::run(std::span<const int32_t> ids, int64_t first_position, const SequenceState& state, int logit_rows,
+                    float* logits) {
     assert(!ids.empty() && ids.size() <= static_cast<size_t>(max_tokens_));
     assert(logit_rows >= 0 && static_cast<size_t>(logit_rows) <= ids.size());
     const int tokens = static_cast<int>(ids.size());
@@ -148,7 +150,13 @@ void Forward::run(std::span<const int32_t> ids, int64_t first_position, const Se
         if (probe_ != nullptr) probe_(probe_context_, layer, work.x, tokens);
         backend_->rms_norm(work.x, tokens, hidden, weights.mixer_norm, config_->rms_eps, work.h);
         if (weights.attention) {
-            attention_layer(*weights.attention, state.attention[attention_index++], first_position, tokens, work);
+            const KvView& cache = state.attention[attention_index++];
+            if (!attention_layer(*weights.attention, cache, first_position, tokens, work)) {
+                return Error{ErrorKind::input,
+                             fmt::format("Layer {} of the model gave keys or values that are not finite numbers, or too "
+                                         "large for the KV format, at tokens {} to {}: the file may be damaged.",
+                                         layer, first_position, first_position + tokens - 1)};
+            }
         } else {
             delta_net_layer(*weights.delta_net, state.delta_net[delta_net_index++], tokens, work);
         }
@@ -156,14 +164,15 @@ void Forward::run(std::span<const int32_t> ids, int64_t first_position, const Se
         feed_forward(weights.ffn, tokens, work);
     }
     if (probe_ != nullptr) probe_(probe_context_, config_->layers, work.x, tokens);
-    if (logit_rows == 0) return;
+    if (logit_rows == 0) return {};
     const float* last = work.x + static_cast<int64_t>(tokens - logit_rows) * hidden;
     backend_->rms_norm(last, logit_rows, hidden, weights_->final_norm, config_->rms_eps, work.h);
     const MatmulTarget target{weights_->head, logits, weights_->head.rows, false};
     backend_->matmul(work.h, logit_rows, {&target, 1});
+    return {};
 }
 
-void Forward::attention_layer(const AttentionWeights& weights, const KvView& cache, int64_t first_position,
+bool Forward::attention_layer(const AttentionWeights& weights, const KvView& cache, int64_t first_position,
                               int tokens, const Workspace& work) {
     const HybridConfig& c = *config_;
     const std::array<MatmulTarget, 3> projections{{
@@ -189,7 +198,9 @@ void Forward::attention_layer(const AttentionWeights& weights, const KvView& cac
     prepare.k = work.k;
     backend_->qk_norm_rope(prepare);
 
-    backend_->kv_store({cache, first_position, tokens, work.k, work.v});
+    const KvRows rows{cache, first_position, tokens, work.k, work.v};
+    backend_->kv_basis(rows, work.q, c.heads);
+    const bool stored = backend_->kv_store(rows);
 
     Attention attention;
     attention.cache = cache;
@@ -198,11 +209,15 @@ void Forward::attention_layer(const AttentionWeights& weights, const KvView& cac
     attention.heads = c.heads;
     attention.q = work.q;
     attention.q_gate = work.q_gate;
+    attention.k_new = work.k;
+    attention.v_new = work.v;
     attention.out = work.mixed;
     backend_->attention(attention);
+    backend_->kv_overlay(rows);
 
     const MatmulTarget out{weights.out, work.x, c.hidden, true};
     backend_->matmul(work.mixed, tokens, {&out, 1});
+    return stored;
 }
 
 void Forward::delta_net_layer(const DeltaNetWeights& weights, const SequenceState::DeltaNet& state, int tokens,

@@ -39,8 +39,9 @@ class Forward {
 
     // Runs ids[T] at positions first_position.., with T <= max_tokens and the KV pools committed for them.
     // Writes the logits of the last `logit_rows` tokens: logits[logit_rows][vocab]; 0 rows: none are computed.
-    void run(std::span<const int32_t> ids, int64_t first_position, const SequenceState& state, int logit_rows,
-             float* logits);
+    // Fails when keys or values are not finite; the sequence's state is then undefined.
+    Status run(std::span<const int32_t> ids, int64_t first_position, const SequenceState& state, int logit_rows,
+               float* logits);
 
     // When set, called with the residual stream x[T][hidden] before each layer and, with index `layers`, after the
     // last. For parity checks.
@@ -50,7 +51,7 @@ class Forward {
   private:
     struct Workspace;
     Forward() = default;
-    void attention_layer(const AttentionWeights& weights, const KvView& cache, int64_t first_position, int tokens,
+    bool attention_layer(const AttentionWeights& weights, const KvView& cache, int64_t first_position, int tokens,
                          const Workspace& work);
     void delta_net_layer(const DeltaNetWeights& weights, const SequenceState::DeltaNet& state, int tokens,
                          const Workspace& work);
