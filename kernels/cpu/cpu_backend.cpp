@@ -26,13 +26,13 @@ const IsaEntry& isa_entry(CpuIsa isa) { return kIsas[static_cast<int>(isa)]; }
 
 }  // namespace
 
-// The features asked for are those that cmake/isa.cmake compiles each variant with.
+// The features asked for are those that cmake/isa.cmake compiles each variant with (f16c comes with every AVX2).
 CpuIsa detect_cpu_isa() {
 #if defined(__x86_64__)
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                      __builtin_cpu_supports("f16c") && __builtin_cpu_supports("bmi2");
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
     const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+                        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                        __builtin_cpu_supports("avx512vnni");
     if (avx512) return CpuIsa::avx512;
     if (avx2) return CpuIsa::avx2;
 #endif

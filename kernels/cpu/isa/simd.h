@@ -101,7 +101,7 @@ inline VecF scale_by_power(VecF x, VecF n) {
 #else  // any machine: four lanes in the compiler's own vector type
 
 inline constexpr int kLanes = 4;
-typedef float VecF __attribute__((vector_size(16)));  // `using` cannot carry the attribute
+using VecF __attribute__((vector_size(16))) = float;
 inline VecF zero() { return VecF{0, 0, 0, 0}; }
 inline VecF set1(float x) { return VecF{x, x, x, x}; }
 inline VecF load(const float* p) {
