@@ -104,7 +104,8 @@ Result<PrefillReport> Session::prefill(std::span<const int32_t> ids, std::span<c
             break;
         }
         const int64_t end = pass_end(anchor != stops.end() ? anchor->position : total);
-        run_pass(ids.subspan(position(), end - position()), end == total ? 1 : 0, logits_.as<float>());
+        const std::span<const int32_t> pass = ids.subspan(position(), end - position());
+        if (Status status = run_pass(pass, end == total ? 1 : 0, logits_.as<float>()); !status) return status.error();
         logits_valid_ = end == total;
         job.report(position(), total);
     }
@@ -117,7 +118,7 @@ Status Session::decode(int32_t id) {
     const std::span<const int32_t> ids(&id, 1);
     if (Status status = check(ids, position()); !status) return status;
     if (Status status = cache_.commit(position() + 1); !status) return status;
-    run_pass(ids, 1, logits_.as<float>());
+    if (Status status = run_pass(ids, 1, logits_.as<float>()); !status) return status;
     logits_valid_ = true;
     if (at_interval()) (void)checkpoint_here(CheckpointKind::interval);  // only makes going back slower
     return {};
@@ -142,7 +143,8 @@ Status Session::append(std::span<const int32_t> ids, int64_t logit_rows, const L
         // A pass that hands out logits for some of its tokens hands them out for all: where they begin, a pass ends.
         const int64_t end = first < first_row ? pass_end(first_row) : std::min(pass_end(stop), first + most_rows);
         const int count = first < first_row ? 0 : static_cast<int>(end - first);
-        run_pass(ids.subspan(first - start, end - first), count, rows->as<float>());
+        const std::span<const int32_t> pass = ids.subspan(first - start, end - first);
+        if (Status status = run_pass(pass, count, rows->as<float>()); !status) return status;
         logits_valid_ = count > 0;
         if (count > 0) {
             std::memcpy(logits_.data(), rows->as<float>() + (count - 1) * vocab, logits_.bytes());
@@ -251,9 +253,13 @@ void Session::rewind(int64_t position) {
     checkpoints_.truncate(position);
 }
 
-void Session::run_pass(std::span<const int32_t> ids, int logit_rows, float* logits) {
-    forward_->run(ids, position(), views_, logit_rows, logits);
+Status Session::run_pass(std::span<const int32_t> ids, int logit_rows, float* logits) {
+    if (Status status = forward_->run(ids, position(), views_, logit_rows, logits); !status) {
+        clear();  // the state is undefined now; the next prompt starts from the beginning
+        return status;
+    }
     tokens_.insert(tokens_.end(), ids.begin(), ids.end());
+    return {};
 }
 
 int64_t Session::pass_end(int64_t stop) const {

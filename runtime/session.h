@@ -100,7 +100,7 @@ class Session {
     // Forgets what comes after `position`, where the live state or a checkpoint is.
     void rewind(int64_t position);
     // Reads ids[T], T <= prefill_chunk; logits[logit_rows][vocab].
-    void run_pass(std::span<const int32_t> ids, int logit_rows, float* logits);
+    Status run_pass(std::span<const int32_t> ids, int logit_rows, float* logits);
     // Tokens that the next pass may read: it ends at the chunk, the interval, and at `stop`.
     int64_t pass_end(int64_t stop) const;
     bool at_interval() const { return position() > 0 && position() % checkpoint_interval_ == 0; }
