@@ -93,8 +93,12 @@ KvView KvCache::view(int layer) const {
     KvView view;
     view.kv_heads = shape_.kv_heads;
     view.head_dim = shape_.head_dim;
-    view.k = {scheme_.k, ranges[k_payload].data(), ranges[k_scales].data()};
-    view.v = {scheme_.v, ranges[v_payload].data(), ranges[v_scales].data()};
+    view.k.format = scheme_.k;
+    view.k.payload = ranges[k_payload].data();
+    view.k.scales = ranges[k_scales].data();
+    view.v.format = scheme_.v;
+    view.v.payload = ranges[v_payload].data();
+    view.v.scales = ranges[v_scales].data();
     return view;
 }
 
