@@ -74,9 +74,9 @@ TEST(KvCodecGolden, Q6_0PlanesAndSignExtension) {
     x[33] = -30;
     const Encoded e = encode(kv_codec::q6_0, x);
     ASSERT_TRUE(e.ok);
-    EXPECT_EQ(e.bytes[0], 0x1f);              // 31 = 01 1111, -31 = 10 0001
-    EXPECT_EQ(e.bytes[1], 0xf5);              // 5 = 00 0101, -1 = 11 1111
-    EXPECT_EQ(e.bytes[16], 0x2f);             // second block's low plane follows the first's: 31, -30 = 10 0010
+    EXPECT_EQ(e.bytes[0], 0x1f);   // 31 = 01 1111, -31 = 10 0001
+    EXPECT_EQ(e.bytes[1], 0xf5);   // 5 = 00 0101, -1 = 11 1111
+    EXPECT_EQ(e.bytes[16], 0x2f);  // second block's low plane follows the first's: 31, -30 = 10 0010
     EXPECT_EQ(e.bytes[32], 1 | 2 << 2 | 0 << 4 | 3 << 6);  // then all high planes
     EXPECT_EQ(e.bytes[40], 1 | 2 << 2);
     EXPECT_EQ(decode(kv_codec::q6_0, e, 64), x);
