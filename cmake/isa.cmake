@@ -15,7 +15,9 @@ function(octavo_isa_variants target folder)
     if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
         list(APPEND variants avx2 avx512)
         set(avx2_flags -mavx2 -mfma -mf16c -mbmi2)
-        set(avx512_flags ${avx2_flags} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
+        set(avx512_flags ${avx2_flags} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512
+                         # GCC 12's own AVX-512 headers start from values left undefined on purpose (GCC bug 105593).
+                         -Wno-uninitialized -Wno-maybe-uninitialized)
     endif()
 
     foreach(variant IN LISTS variants)

@@ -46,8 +46,8 @@ CpuBackend::CpuBackend(int threads, CpuIsa isa)
 
 std::unique_ptr<CpuBackend> CpuBackend::create(int threads, CpuIsa isa) {
     std::unique_ptr<CpuBackend> backend(new CpuBackend(threads, std::min(isa, detect_cpu_isa())));
-    Result<Buffer> worker =
-        Buffer::allocate(static_cast<size_t>(backend->pool_.threads()) * kWorkerScratchBytes, "CPU worker scratch");
+    Result<Buffer> worker = Buffer::allocate(
+        static_cast<size_t>(backend->pool_.threads()) * kWorkerScratchFloats * sizeof(float), "CPU worker scratch");
     Result<Buffer> shared = Buffer::allocate(kSharedScratchBytes, "CPU scratch");
     if (!worker || !shared) return nullptr;
     backend->worker_scratch_ = std::move(*worker);

@@ -8,6 +8,7 @@
 // Memory: all scratch is taken when the back end is made (pages are touched as needed), so an operation cannot fail.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -46,20 +47,86 @@ class CpuBackend final : public Backend {
     void gated_delta(const GatedDelta& op) override;
 
   private:
-    // Each worker's own scratch, for one task: sized so that it stays in a core's L2 cache.
-    static constexpr int64_t kWorkerScratchBytes = 1 << 20;
+    // ---- scratch ----
+    static constexpr int64_t kPanelFloats = 96 << 10;
+    static constexpr int kMaxPanelRows = 32;
+    static constexpr int kMoeRoundTokens = 1024;  // a longer call takes several rounds
+    static constexpr int kMoeStepTokens = 48;     // tokens whose panel of results stays in the first-level cache
+
+    // One worker's, for one task. Small enough to stay in a core's second-level cache.
+    struct WorkerScratch {
+        float* panel;         // [kPanelFloats]
+        float* second_panel;  // [kPanelFloats]
+        float* results;       // [2][kMoeStepTokens][kMaxPanelRows]
+        float* sums;          // [kMoeRoundTokens][kMaxPanelRows]
+    };
+    static constexpr int64_t kWorkerScratchFloats =
+        2 * kPanelFloats + (2 * kMoeStepTokens + kMoeRoundTokens) * kMaxPanelRows;
+    WorkerScratch worker_scratch(int worker) const {
+        float* panel = worker_scratch_.as<float>() + worker * kWorkerScratchFloats;
+        float* results = panel + 2 * kPanelFloats;
+        return {panel, panel + kPanelFloats, results, results + 2 * kMoeStepTokens * kMaxPanelRows};
+    }
     // One region for all tasks of an operation.
-    static constexpr int64_t kSharedScratchBytes = 32 << 20;
+    static constexpr int64_t kSharedScratchBytes = 64 << 20;
+    std::byte* shared_scratch() const { return shared_scratch_.data(); }
+
+    // ---- weight panels (matmul.cpp) ----
+    // Some consecutive rows of a weight matrix, ready for dot products.
+    struct Panel {
+        WeightType type;
+        const std::byte* w;
+        int64_t row_bytes;
+        int rows;
+        int64_t cols;
+    };
+    // Unpacks rows into `scratch`[kPanelFloats] when `tokens` of them make it worth while.
+    Panel make_panel(const Matrix& w, int64_t first_row, int rows, int tokens, float* scratch) const;
+    // Products of a panel; the members of `op` that describe the weights are filled in here.
+    void dot(const Panel& panel, DotProducts op) const;
+    // Rows of a panel that fit the scratch when unpacked.
+    static int unpacked_panel_rows(const Matrix& w);
+    int matmul_panel_rows(const Matrix& w, int tokens) const;
+
+    // ---- feed-forward (moe.cpp) ----
+    struct MoeRound;
+    void moe_round(const Moe& op, int first_token, int tokens);
+    void moe_route(MoeRound& round);
+    static void moe_group(MoeRound& round);
+    void moe_gate_up(const MoeRound& round);
+    void moe_down(const MoeRound& round);
+
+    // ---- tasks ----
+    static constexpr int64_t kMinParallelWork = 16 << 10;  // values read: a few microseconds
+    static constexpr int64_t kRowTaskFloats = 8 << 10;
+
+    // Runs task(index, worker) for all indices: on the calling thread when all of it together is less work than
+    // handing it out.
+    template <class Task>
+    void run(int count, int64_t total_work, Task&& task) {
+        if (total_work < kMinParallelWork) {
+            for (int index = 0; index < count; ++index) task(index, 0);
+        } else {
+            pool_.run(count, task);
+        }
+    }
+    // Calls task(row) for each of `rows` rows of `width` values.
+    template <class Task>
+    void for_each_row(int64_t rows, int64_t width, Task&& task) {
+        const int64_t rows_per_task = std::max<int64_t>(1, kRowTaskFloats / width);
+        const int tasks = static_cast<int>((rows + rows_per_task - 1) / rows_per_task);
+        run(tasks, rows * width, [&](int index, int) {
+            const int64_t end = std::min(rows, (index + 1) * rows_per_task);
+            for (int64_t row = index * rows_per_task; row < end; ++row) task(row);
+        });
+    }
 
     CpuBackend(int threads, CpuIsa isa);
-
-    std::byte* worker_scratch(int worker) const { return worker_scratch_.data() + worker * kWorkerScratchBytes; }
-    std::byte* shared_scratch() const { return shared_scratch_.data(); }
 
     ThreadPool pool_;
     CpuIsa isa_name_;
     const IsaKernels& isa_;
-    Buffer worker_scratch_;               // [threads][kWorkerScratchBytes]
+    Buffer worker_scratch_;               // [threads][kWorkerScratchFloats]
     Buffer shared_scratch_;               // [kSharedScratchBytes]
     std::unique_ptr<Backend> reference_;  // for operations that have no fast kernel yet
 };

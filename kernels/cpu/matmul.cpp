@@ -1,9 +1,89 @@
+// Products of weight matrices with tokens. All targets of a call share one parallel region: their rows are cut into
+// panels, a task computes one panel for all tokens (or some of them, when there are few panels for many threads).
+#include <limits>
+
 #include "kernels/cpu/cpu_backend.h"
 
 namespace octavo {
 
+namespace {
+
+constexpr int kRowGroup = 4;                    // rows that the kernels take together
+constexpr int64_t kDecodeTaskBytes = 16 << 10;  // weights that one task reads, with few tokens
+constexpr int kMinTokensPerPart = 48;
+
+int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+}  // namespace
+
+CpuBackend::Panel CpuBackend::make_panel(const Matrix& w, int64_t first_row, int rows, int tokens,
+                                         float* scratch) const {
+    Panel panel = {w.type, w.row(first_row), w.row_bytes(), rows, w.cols};
+    if (w.type == WeightType::f32 || tokens <= isa_.tile_tokens || rows * w.cols > kPanelFloats) return panel;
+    isa_.unpack[static_cast<int>(w.type)](panel.w, rows * w.cols, scratch);
+    panel.type = WeightType::f32;
+    panel.w = reinterpret_cast<const std::byte*>(scratch);
+    panel.row_bytes = w.cols * static_cast<int64_t>(sizeof(float));
+    return panel;
+}
+
+void CpuBackend::dot(const Panel& panel, DotProducts op) const {
+    op.w = panel.w;
+    op.row_bytes = panel.row_bytes;
+    op.rows = panel.rows;
+    op.cols = panel.cols;
+    isa_.dot[static_cast<int>(panel.type)](op);
+}
+
+int CpuBackend::unpacked_panel_rows(const Matrix& w) {
+    const int64_t fitting = kPanelFloats / w.cols / kRowGroup * kRowGroup;
+    return static_cast<int>(std::clamp<int64_t>(fitting, kRowGroup, kMaxPanelRows));
+}
+
+int CpuBackend::matmul_panel_rows(const Matrix& w, int tokens) const {
+    if (tokens > isa_.tile_tokens) return unpacked_panel_rows(w);
+    const int64_t rows = round_up(kDecodeTaskBytes / w.row_bytes(), kRowGroup);
+    return static_cast<int>(std::clamp<int64_t>(rows, kRowGroup, std::numeric_limits<int>::max()));
+}
+
 void CpuBackend::matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) {
-    reference_->matmul(x, tokens, targets);
+    if (tokens == 0) return;
+    int panels = 0;
+    int64_t weights = 0;
+    for (const MatmulTarget& target : targets) {
+        const int rows = matmul_panel_rows(target.w, tokens);
+        panels += static_cast<int>((target.w.rows + rows - 1) / rows);
+        weights += target.w.rows * target.w.cols;
+    }
+    // Tasks enough that no thread waits long for the last one, but tokens enough in each to pay for the unpacking.
+    const int wanted_parts = (4 * pool_.threads() + panels - 1) / std::max(1, panels);
+    const int parts = std::clamp(tokens / kMinTokensPerPart, 1, wanted_parts);
+    const int part_tokens = (tokens + parts - 1) / parts;
+
+    run(panels * parts, weights * tokens, [&](int index, int worker) {
+        const int part = index % parts;
+        int panel_index = index / parts;
+        for (const MatmulTarget& target : targets) {
+            const int max_rows = matmul_panel_rows(target.w, tokens);
+            const int count = static_cast<int>((target.w.rows + max_rows - 1) / max_rows);
+            if (panel_index >= count) {
+                panel_index -= count;
+                continue;
+            }
+            const int64_t first_row = static_cast<int64_t>(panel_index) * max_rows;
+            const int rows = static_cast<int>(std::min<int64_t>(max_rows, target.w.rows - first_row));
+            const int first_token = std::min(tokens, part * part_tokens);
+            const int count_tokens = std::min(part_tokens, tokens - first_token);
+            const Panel panel = make_panel(target.w, first_row, rows, count_tokens, worker_scratch(worker).panel);
+            dot(panel, {.x = x + first_token * target.w.cols,
+                        .x_stride = target.w.cols,
+                        .tokens = count_tokens,
+                        .y = target.y + first_token * target.y_stride + first_row,
+                        .y_stride = target.y_stride,
+                        .accumulate = target.accumulate});
+            return;
+        }
+    });
 }
 
 }  // namespace octavo

@@ -1,7 +1,255 @@
+// The feed-forward part: tokens are grouped by expert (the shared expert is one more group, with all tokens), then two
+// parallel regions: h = SiLU(gate x) * up x over (group, rows of ff), and y += sum of weight * down h over rows of the
+// output. A task of the second region walks all groups in ascending order, so each output is summed in one fixed
+// order: experts by index, the shared one last, whatever else is in the call.
+//
+// One code path serves decode and prefill; panels with few tokens read the weights in place, others unpack them.
+#include <cassert>
+#include <cmath>
+
 #include "kernels/cpu/cpu_backend.h"
 
 namespace octavo {
 
-void CpuBackend::moe(const Moe& op) { reference_->moe(op); }
+namespace {
+
+// The tokens of one expert.
+struct Group {
+    const FfnMatrices* ffn = nullptr;
+    const int32_t* tokens = nullptr;  // [count]; nullptr: 0, 1, 2...
+    const float* weights = nullptr;   // [count]
+    int count = 0;
+    float* h = nullptr;  // [count][ff]
+};
+
+// Hands out consecutive pieces of a region.
+class Arena {
+  public:
+    explicit Arena(std::byte* next) : next_(next) {}
+    template <class T>
+    T* take(int64_t count) {
+        T* piece = reinterpret_cast<T*>(next_);
+        next_ += bytes<T>(count);
+        return piece;
+    }
+    template <class T>
+    static int64_t bytes(int64_t count) {
+        return (count * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
+    }
+
+  private:
+    std::byte* next_;
+};
+
+struct Choice {
+    int32_t expert;
+    float weight;
+};
+
+// The top_k largest logits, ties to the lower index, with their softmax; ordered by expert.
+void choose_experts(const float* logits, int experts, int top_k, Choice* chosen) {
+    int count = 0;
+    for (int expert = 0; expert < experts; ++expert) {
+        const float logit = logits[expert];
+        if (count == top_k && !(logit > chosen[count - 1].weight)) continue;
+        int at = count < top_k ? count++ : count - 1;
+        for (; at > 0 && logit > chosen[at - 1].weight; --at) chosen[at] = chosen[at - 1];
+        chosen[at] = {expert, logit};
+    }
+    const float largest = chosen[0].weight;
+    float sum = 0;
+    for (int j = 0; j < top_k; ++j) sum += chosen[j].weight = std::exp(chosen[j].weight - largest);
+    for (int j = 0; j < top_k; ++j) chosen[j].weight /= sum;
+    std::sort(chosen, chosen + top_k, [](const Choice& a, const Choice& b) { return a.expert < b.expert; });
+}
+
+float sigmoid(float x) { return 1.0f / (1.0f + std::exp(-x)); }
+
+}  // namespace
+
+// One round's tokens, grouped. All arrays lie in the shared scratch.
+struct CpuBackend::MoeRound {
+    const Moe& op;
+    int first_token;
+    int tokens;
+    Choice* chosen;         // [tokens][top_k]
+    int32_t* expert_end;    // [experts]: where an expert's tokens end in the next two
+    int32_t* group_tokens;  // [tokens * top_k], by expert, ascending in each
+    float* group_weights;   // [tokens * top_k]
+    float* shared_weights;  // [tokens]
+    Group* groups;          // [experts + 1]: those with tokens, the shared one last
+    float* h;               // [tokens * (top_k * expert ff + shared ff)]
+    int group_count = 0;
+
+    static int64_t expert_ff(const Moe& op) { return op.experts.empty() ? 0 : op.experts[0].gate.rows; }
+    static int64_t shared_ff(const Moe& op) { return op.shared == nullptr ? 0 : op.shared->gate.rows; }
+    static int64_t h_floats(const Moe& op, int64_t tokens) {
+        return tokens * (op.top_k * expert_ff(op) + shared_ff(op));
+    }
+    static int64_t scratch_bytes(const Moe& op, int64_t tokens) {
+        const auto experts = static_cast<int64_t>(op.experts.size());
+        const int64_t pairs = tokens * op.top_k;
+        return Arena::bytes<Choice>(pairs) + Arena::bytes<int32_t>(experts) + Arena::bytes<int32_t>(pairs) +
+               Arena::bytes<float>(pairs) + Arena::bytes<float>(tokens) + Arena::bytes<Group>(experts + 1) +
+               Arena::bytes<float>(h_floats(op, tokens));
+    }
+};
+
+void CpuBackend::moe(const Moe& op) {
+    const int top_k = op.experts.empty() ? 0 : op.top_k;
+    Moe counted = op;
+    counted.top_k = top_k;
+    int round = kMoeRoundTokens;
+    while (round > 1 && MoeRound::scratch_bytes(counted, round) > kSharedScratchBytes) round /= 2;
+    for (int first = 0; first < op.tokens; first += round) {
+        moe_round(counted, first, std::min(round, op.tokens - first));
+    }
+}
+
+void CpuBackend::moe_round(const Moe& op, int first_token, int tokens) {
+    assert(MoeRound::scratch_bytes(op, tokens) <= kSharedScratchBytes);
+    const auto experts = static_cast<int64_t>(op.experts.size());
+    const int64_t pairs = static_cast<int64_t>(tokens) * op.top_k;
+    Arena arena(shared_scratch());
+    MoeRound round = {
+        .op = op,
+        .first_token = first_token,
+        .tokens = tokens,
+        .chosen = arena.take<Choice>(pairs),
+        .expert_end = arena.take<int32_t>(experts),
+        .group_tokens = arena.take<int32_t>(pairs),
+        .group_weights = arena.take<float>(pairs),
+        .shared_weights = arena.take<float>(tokens),
+        .groups = arena.take<Group>(experts + 1),
+        .h = arena.take<float>(MoeRound::h_floats(op, tokens)),
+    };
+    moe_route(round);
+    moe_group(round);
+    moe_gate_up(round);
+    moe_down(round);
+}
+
+void CpuBackend::moe_route(MoeRound& round) {
+    const Moe& op = round.op;
+    const auto experts = static_cast<int>(op.experts.size());
+    for_each_row(round.tokens, experts + 1, [&](int64_t row) {
+        const int64_t token = round.first_token + row;
+        if (experts > 0) {
+            choose_experts(op.router_logits + token * experts, experts, op.top_k, round.chosen + row * op.top_k);
+        }
+        round.shared_weights[row] = op.shared_gate == nullptr ? 1.0f : sigmoid(op.shared_gate[token]);
+    });
+}
+
+void CpuBackend::moe_group(MoeRound& round) {
+    const Moe& op = round.op;
+    const auto experts = static_cast<int>(op.experts.size());
+    const int pairs = round.tokens * op.top_k;
+    std::fill_n(round.expert_end, experts, 0);
+    for (int i = 0; i < pairs; ++i) ++round.expert_end[round.chosen[i].expert];
+
+    float* h = round.h;
+    int first = 0;
+    for (int expert = 0; expert < experts; ++expert) {
+        const int count = round.expert_end[expert];
+        round.expert_end[expert] = first;  // moves on to the end below
+        if (count > 0) {
+            round.groups[round.group_count++] = {&op.experts[static_cast<size_t>(expert)], round.group_tokens + first,
+                                                 round.group_weights + first, count, h};
+            h += count * MoeRound::expert_ff(op);
+        }
+        first += count;
+    }
+    for (int i = 0; i < pairs; ++i) {
+        const int at = round.expert_end[round.chosen[i].expert]++;
+        round.group_tokens[at] = i / op.top_k;
+        round.group_weights[at] = round.chosen[i].weight;
+    }
+    if (op.shared != nullptr) {
+        round.groups[round.group_count++] = {op.shared, nullptr, round.shared_weights, round.tokens, h};
+    }
+}
+
+void CpuBackend::moe_gate_up(const MoeRound& round) {
+    const Moe& op = round.op;
+    // Pieces of the shared group come first: they are the largest, and a large task at the end keeps others waiting.
+    const bool has_shared = op.shared != nullptr;
+    const int expert_groups = round.group_count - (has_shared ? 1 : 0);
+    const int shared_rows = has_shared ? unpacked_panel_rows(op.shared->gate) : 1;
+    const int expert_rows = expert_groups > 0 ? unpacked_panel_rows(op.experts[0].gate) : 1;
+    const int shared_panels = static_cast<int>((MoeRound::shared_ff(op) + shared_rows - 1) / shared_rows);
+    const int expert_panels = static_cast<int>((MoeRound::expert_ff(op) + expert_rows - 1) / expert_rows);
+    const int64_t work = 2 * op.hidden * MoeRound::h_floats(op, round.tokens);
+
+    run(shared_panels + expert_groups * expert_panels, work, [&](int index, int worker) {
+        const bool shared = index < shared_panels;
+        const int expert_index = index - shared_panels;
+        const Group& group = round.groups[shared ? round.group_count - 1 : expert_index / expert_panels];
+        const int panel_index = shared ? index : expert_index % expert_panels;
+        const int max_rows = shared ? shared_rows : expert_rows;
+        const int64_t ff = group.ffn->gate.rows;
+        const int64_t first_row = static_cast<int64_t>(panel_index) * max_rows;
+        const int rows = static_cast<int>(std::min<int64_t>(max_rows, ff - first_row));
+
+        const WorkerScratch scratch = worker_scratch(worker);
+        const Panel gate = make_panel(group.ffn->gate, first_row, rows, group.count, scratch.panel);
+        const Panel up = make_panel(group.ffn->up, first_row, rows, group.count, scratch.second_panel);
+        const float* x = op.x + static_cast<int64_t>(round.first_token) * op.hidden;
+        for (int first = 0; first < group.count; first += kMoeStepTokens) {
+            const int count = std::min(kMoeStepTokens, group.count - first);
+            DotProducts products = {.x = group.tokens == nullptr ? x + static_cast<int64_t>(first) * op.hidden : x,
+                                    .x_stride = op.hidden,
+                                    .x_rows = group.tokens == nullptr ? nullptr : group.tokens + first,
+                                    .tokens = count,
+                                    .y_stride = rows};
+            products.y = scratch.results;
+            dot(gate, products);
+            products.y = scratch.results + kMoeStepTokens * rows;
+            dot(up, products);
+            isa_.silu_mul(scratch.results, products.y, static_cast<int64_t>(count) * rows);
+            for (int t = 0; t < count; ++t) {
+                std::copy_n(scratch.results + t * rows, rows, group.h + (first + t) * ff + first_row);
+            }
+        }
+    });
+}
+
+void CpuBackend::moe_down(const MoeRound& round) {
+    const Moe& op = round.op;
+    if (round.group_count == 0) return;
+    int max_rows = kMaxPanelRows;
+    for (int g = 0; g < round.group_count; ++g) {
+        max_rows = std::min(max_rows, unpacked_panel_rows(round.groups[g].ffn->down));
+    }
+    const int panels = (op.hidden + max_rows - 1) / max_rows;
+
+    run(panels, op.hidden * MoeRound::h_floats(op, round.tokens), [&](int index, int worker) {
+        const int first_row = index * max_rows;
+        const int rows = std::min(max_rows, op.hidden - first_row);
+        const WorkerScratch scratch = worker_scratch(worker);
+        std::fill_n(scratch.sums, static_cast<int64_t>(round.tokens) * rows, 0.0f);
+        for (int g = 0; g < round.group_count; ++g) {
+            const Group& group = round.groups[g];
+            const Panel down = make_panel(group.ffn->down, first_row, rows, group.count, scratch.panel);
+            for (int first = 0; first < group.count; first += kMoeStepTokens) {
+                const int count = std::min(kMoeStepTokens, group.count - first);
+                dot(down, {.x = group.h + first * down.cols,
+                           .x_stride = down.cols,
+                           .tokens = count,
+                           .y = scratch.results,
+                           .y_stride = rows});
+                for (int t = first; t < first + count; ++t) {
+                    const int64_t token = group.tokens == nullptr ? t : group.tokens[t];
+                    isa_.add_scaled(scratch.sums + token * rows, scratch.results + (t - first) * rows, group.weights[t],
+                                    rows);
+                }
+            }
+        }
+        for (int64_t token = 0; token < round.tokens; ++token) {
+            float* y = op.y + (round.first_token + token) * op.hidden + first_row;
+            isa_.add_scaled(y, scratch.sums + token * rows, 1.0f, rows);
+        }
+    });
+}
 
 }  // namespace octavo

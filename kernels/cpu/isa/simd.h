@@ -14,6 +14,9 @@
 
 namespace octavo::OCTAVO_ISA {
 
+// Four floats, whatever kLanes is.
+using Quad __attribute__((vector_size(16))) = float;
+
 #if defined(__AVX512F__)
 
 inline constexpr int kLanes = 16;
@@ -31,9 +34,19 @@ inline VecF min(VecF a, VecF b) { return _mm512_min_ps(a, b); }
 inline VecF fma(VecF a, VecF b, VecF c) { return _mm512_fmadd_ps(a, b, c); }  // a * b + c
 inline float reduce_add(VecF x) { return _mm512_reduce_add_ps(x); }
 inline float reduce_max(VecF x) { return _mm512_reduce_max_ps(x); }
+// {sum of a, sum of b, sum of c, sum of d}
+inline Quad reduce_add4(VecF a, VecF b, VecF c, VecF d) {
+    const VecF ab = add(_mm512_mask_blend_ps(0xcccc, a, b), _mm512_shuffle_ps(a, b, _MM_SHUFFLE(1, 0, 3, 2)));
+    const VecF cd = add(_mm512_mask_blend_ps(0xcccc, c, d), _mm512_shuffle_ps(c, d, _MM_SHUFFLE(1, 0, 3, 2)));
+    const VecF abcd =
+        add(_mm512_shuffle_ps(ab, cd, _MM_SHUFFLE(2, 0, 2, 0)), _mm512_shuffle_ps(ab, cd, _MM_SHUFFLE(3, 1, 3, 1)));
+    const __m256 halves = _mm256_add_ps(_mm512_castps512_ps256(abcd), _mm512_extractf32x8_ps(abcd, 1));
+    return _mm_add_ps(_mm256_castps256_ps128(halves), _mm256_extractf128_ps(halves, 1));
+}
 inline VecF load_f16(const uint16_t* p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
+inline VecF broadcast_f16(uint16_t half) { return _mm512_cvtph_ps(_mm256_set1_epi16(static_cast<int16_t>(half))); }
 inline VecF load_bf16(const uint16_t* p) {
     const __m256i half = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half), 16));
@@ -68,6 +81,14 @@ inline float reduce_add(VecF x) {
     const __m128 pair = _mm_add_ps(quad, _mm_movehl_ps(quad, quad));
     return _mm_cvtss_f32(_mm_add_ss(pair, _mm_shuffle_ps(pair, pair, 1)));
 }
+// {sum of a, sum of b, sum of c, sum of d}
+inline Quad reduce_add4(VecF a, VecF b, VecF c, VecF d) {
+    const VecF ab = add(_mm256_blend_ps(a, b, 0xcc), _mm256_shuffle_ps(a, b, _MM_SHUFFLE(1, 0, 3, 2)));
+    const VecF cd = add(_mm256_blend_ps(c, d, 0xcc), _mm256_shuffle_ps(c, d, _MM_SHUFFLE(1, 0, 3, 2)));
+    const VecF abcd =
+        add(_mm256_shuffle_ps(ab, cd, _MM_SHUFFLE(2, 0, 2, 0)), _mm256_shuffle_ps(ab, cd, _MM_SHUFFLE(3, 1, 3, 1)));
+    return _mm_add_ps(_mm256_castps256_ps128(abcd), _mm256_extractf128_ps(abcd, 1));
+}
 inline float reduce_max(VecF x) {
     const __m128 quad = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
     const __m128 pair = _mm_max_ps(quad, _mm_movehl_ps(quad, quad));
@@ -76,6 +97,7 @@ inline float reduce_max(VecF x) {
 inline VecF load_f16(const uint16_t* p) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
 }
+inline VecF broadcast_f16(uint16_t half) { return _mm256_cvtph_ps(_mm_set1_epi16(static_cast<int16_t>(half))); }
 inline VecF load_bf16(const uint16_t* p) {
     const __m128i half = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(half), 16));
@@ -101,7 +123,7 @@ inline VecF scale_by_power(VecF x, VecF n) {
 #else  // any machine: four lanes in the compiler's own vector type
 
 inline constexpr int kLanes = 4;
-using VecF __attribute__((vector_size(16))) = float;
+using VecF = Quad;
 inline VecF zero() { return VecF{0, 0, 0, 0}; }
 inline VecF set1(float x) { return VecF{x, x, x, x}; }
 inline VecF load(const float* p) {
@@ -118,6 +140,10 @@ inline VecF max(VecF a, VecF b) { return a > b ? a : b; }
 inline VecF min(VecF a, VecF b) { return a < b ? a : b; }
 inline VecF fma(VecF a, VecF b, VecF c) { return a * b + c; }
 inline float reduce_add(VecF x) { return (x[0] + x[2]) + (x[1] + x[3]); }
+// {sum of a, sum of b, sum of c, sum of d}
+inline Quad reduce_add4(VecF a, VecF b, VecF c, VecF d) {
+    return Quad{reduce_add(a), reduce_add(b), reduce_add(c), reduce_add(d)};
+}
 inline float reduce_max(VecF x) {
     const float a = x[0] > x[2] ? x[0] : x[2];
     const float b = x[1] > x[3] ? x[1] : x[3];
@@ -126,6 +152,7 @@ inline float reduce_max(VecF x) {
 float f16_lane(uint16_t half);        // simd_generic.cpp
 uint16_t f16_from_lane(float value);  // simd_generic.cpp
 inline VecF load_f16(const uint16_t* p) { return VecF{f16_lane(p[0]), f16_lane(p[1]), f16_lane(p[2]), f16_lane(p[3])}; }
+inline VecF broadcast_f16(uint16_t half) { return set1(f16_lane(half)); }
 inline VecF load_bf16(const uint16_t* p) {
     const uint32_t bits[4] = {uint32_t{p[0]} << 16, uint32_t{p[1]} << 16, uint32_t{p[2]} << 16, uint32_t{p[3]} << 16};
     VecF x;
@@ -133,8 +160,7 @@ inline VecF load_bf16(const uint16_t* p) {
     return x;
 }
 inline VecF load_i8(const int8_t* p) {
-    return VecF{static_cast<float>(p[0]), static_cast<float>(p[1]), static_cast<float>(p[2]),
-                static_cast<float>(p[3])};
+    return VecF{static_cast<float>(p[0]), static_cast<float>(p[1]), static_cast<float>(p[2]), static_cast<float>(p[3])};
 }
 inline void store_f16(uint16_t* p, VecF x) {
     for (int i = 0; i < kLanes; ++i) p[i] = f16_from_lane(x[i]);
@@ -150,6 +176,25 @@ inline VecF scale_by_power(VecF x, VecF n) {
 }
 
 #endif
+
+inline Quad load_quad(const float* p) {
+    Quad x;
+    __builtin_memcpy(&x, p, sizeof x);
+    return x;
+}
+inline void store_quad(float* p, Quad x) { __builtin_memcpy(p, &x, sizeof x); }
+
+// The first n < kLanes values at p, then zeros.
+inline VecF load_first(const float* p, int n) {
+    float values[kLanes] = {};
+    for (int i = 0; i < n; ++i) values[i] = p[i];
+    return load(values);
+}
+inline void store_first(float* p, VecF x, int n) {
+    float values[kLanes];
+    store(values, x);
+    for (int i = 0; i < n; ++i) p[i] = values[i];
+}
 
 // e^x to about 1 ulp on [-87, 88]; below that 0 or a subnormal, above it clamped.
 inline VecF exp(VecF x) {

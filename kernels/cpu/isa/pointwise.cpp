@@ -1,0 +1,77 @@
+// Work on one row at a time: norms, activations, rotary embedding.
+#include "kernels/cpu/isa/kernels.h"
+#include "kernels/cpu/isa/simd.h"
+
+namespace octavo::OCTAVO_ISA {
+
+namespace {
+
+// Calls body(i, load, store) for whole vectors and once for the rest of a row, so that each row operation is written
+// once.
+template <class Body>
+void for_each_vector(int64_t count, Body body) {
+    int64_t i = 0;
+    for (; i + kLanes <= count; i += kLanes) {
+        body(
+            i, [](const float* p) { return load(p); }, [](float* p, VecF x) { store(p, x); });
+    }
+    const int rest = static_cast<int>(count - i);
+    if (rest > 0) {
+        body(
+            i, [rest](const float* p) { return load_first(p, rest); },
+            [rest](float* p, VecF x) { store_first(p, x, rest); });
+    }
+}
+
+// 1 / sqrt(mean of squares + eps). Four running sums, so that their additions overlap.
+float inverse_rms(const float* x, int width, float eps) {
+    VecF sum[4] = {zero(), zero(), zero(), zero()};
+    int next = 0;
+    for_each_vector(width, [&](int64_t i, auto load, auto) {
+        const VecF value = load(x + i);
+        sum[next] = fma(value, value, sum[next]);
+        next = (next + 1) % 4;
+    });
+    const float total = reduce_add(add(add(sum[0], sum[1]), add(sum[2], sum[3])));
+    return 1.0f / __builtin_sqrtf(total / static_cast<float>(width) + eps);
+}
+
+}  // namespace
+
+void silu_mul(float* gate, const float* up, int64_t count) {
+    for_each_vector(
+        count, [&](int64_t i, auto load, auto store) { store(gate + i, mul(silu(load(gate + i)), load(up + i))); });
+}
+
+void add_scaled(float* sum, const float* x, float factor, int64_t count) {
+    const VecF scale = set1(factor);
+    for_each_vector(count,
+                    [&](int64_t i, auto load, auto store) { store(sum + i, fma(load(x + i), scale, load(sum + i))); });
+}
+
+void rms_norm(const float* x, const float* weight, int width, float eps, float* y) {
+    const VecF scale = set1(inverse_rms(x, width, eps));
+    for_each_vector(
+        width, [&](int64_t i, auto load, auto store) { store(y + i, mul(mul(load(x + i), scale), load(weight + i))); });
+}
+
+void gated_norm(const float* x, const float* z, const float* weight, int width, float eps, float* y) {
+    const VecF scale = set1(inverse_rms(x, width, eps));
+    for_each_vector(width, [&](int64_t i, auto load, auto store) {
+        store(y + i, mul(mul(mul(load(x + i), scale), load(weight + i)), silu(load(z + i))));
+    });
+}
+
+void rope(float* head, const float* cos, const float* sin, int rope_dims) {
+    const int half = rope_dims / 2;
+    for_each_vector(half, [&](int64_t i, auto load, auto store) {
+        const VecF a = load(head + i);
+        const VecF b = load(head + half + i);
+        const VecF c = load(cos + i);
+        const VecF s = load(sin + i);
+        store(head + i, sub(mul(a, c), mul(b, s)));
+        store(head + half + i, fma(a, s, mul(b, c)));
+    });
+}
+
+}  // namespace octavo::OCTAVO_ISA
