@@ -1,0 +1,62 @@
+#include "models/safetensors/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "kernels/base/memory_platform.h"
+#include "models/safetensors/header.h"
+#include "models/tensors/quote_name.h"
+
+namespace octavo {
+namespace {
+
+constexpr std::string_view kSingle = "model.safetensors";
+constexpr std::string_view kIndex = "model.safetensors.index.json";
+constexpr size_t kMaxIndexBytes = 64 << 20;
+
+Error in_file(std::string_view file, const Error& error) {
+    return {error.kind, fmt::format("{}: {}", file, error.message)};
+}
+
+Result<std::vector<std::string>> weight_files(const std::filesystem::path& folder) {
+    const auto index = read_text(folder, kIndex, kMaxIndexBytes);
+    if (!index) return index.error();
+    if (!*index) return std::vector<std::string>{std::string(kSingle)};
+    Result<std::vector<std::string>> files = parse_safetensors_index(**index);
+    if (!files) return in_file(kIndex, files.error());
+    return files;
+}
+
+}  // namespace
+
+Result<SafetensorsCheckpoint> open_safetensors(const std::filesystem::path& folder) {
+    const Result<std::vector<std::string>> files = weight_files(folder);
+    if (!files) return files.error();
+    SafetensorsCheckpoint checkpoint;
+    for (const std::string& file : *files) {
+        Result<MappedFile> opened = MappedFile::open(folder / file);
+        if (!opened) return opened.error();
+        auto mapped = std::make_shared<const MappedFile>(std::move(*opened));
+        Result<std::vector<StoredTensor>> tensors = parse_safetensors(mapped->bytes());
+        if (!tensors) return in_file(file, tensors.error());
+        if (Status status = checkpoint.tensors.add(std::move(*tensors)); !status) return in_file(file, status.error());
+        checkpoint.owners.push_back(std::move(mapped));
+    }
+    return checkpoint;
+}
+
+Result<std::optional<std::string>> read_text(const std::filesystem::path& folder, std::string_view file, size_t limit) {
+    const std::filesystem::path path = folder / file;
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored)) return std::optional<std::string>();
+    const Result<MappedFile> mapped = MappedFile::open(path);
+    if (!mapped) return mapped.error();
+    const auto bytes = mapped->bytes();
+    if (bytes.size() > limit) {
+        return Error{ErrorKind::input, fmt::format("{} has {} bytes; at most {} are sensible", file, bytes.size(), limit)};
+    }
+    return std::optional(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+}  // namespace octavo

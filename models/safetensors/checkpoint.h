@@ -1,0 +1,30 @@
+// A folder as Hugging Face lays it out: config.json, weights in one or several safetensors files, texts beside them.
+//
+// Errors: one sentence with the file's name inside the folder. Threads: pure functions.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/base/error.h"
+#include "models/tensors/tensor_store.h"
+
+namespace octavo {
+
+struct SafetensorsCheckpoint {
+    TensorStore tensors;
+    std::vector<std::shared_ptr<const void>> owners;  // mapped files that the tensors point into
+};
+
+// model.safetensors, or the files that model.safetensors.index.json names.
+Result<SafetensorsCheckpoint> open_safetensors(const std::filesystem::path& folder);
+
+// A text file of the folder; no value where it does not exist. Files above `limit` bytes are refused.
+Result<std::optional<std::string>> read_text(const std::filesystem::path& folder, std::string_view file, size_t limit);
+
+}  // namespace octavo
