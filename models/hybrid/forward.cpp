@@ -5,17 +5,17 @@
 #include <cassert>
 #include <cmath>
 
-#include "fmt/format.h"
+#include <fmt/format.h>
 
 namespace octavo {
 
 // Views into the one workspace buffer. The mixer's and the feed-forward's buffers are never alive together, so they
 // share the same bytes.
 struct Forward::Workspace {
-    float* x;     // [T][hidden] residual stream
-    float* h;     // [T][hidden] normed input of a block
-    float* cos;   // [T][rope_dims / 2]
-    float* sin;   // [T][rope_dims / 2]
+    float* x;      // [T][hidden] residual stream
+    float* h;      // [T][hidden] normed input of a block
+    float* cos;    // [T][rope_dims / 2]
+    float* sin;    // [T][rope_dims / 2]
     float* fused;  // [T][widest fused projection], before it is brought into head order
 
     // full attention
