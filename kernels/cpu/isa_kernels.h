@@ -34,9 +34,15 @@ struct IsaKernels {
     void (*dot[kIsaWeightTypes])(const DotProducts& op);
     void (*unpack[kIsaWeightTypes])(const std::byte* weights, int64_t count, float* values);
 
+    // Dense [rows][width] into rows of y that lie y_stride floats apart (isa/pointwise.cpp)
+    // y = SiLU(gate) * up
+    void (*silu_mul)(const float* gate, const float* up, int rows, int width, float* y, int64_t y_stride);
+    // row y_rows[i] (y_rows is nullptr: i) of y += scale[i] * x row i
+    void (*add_scaled_rows)(const float* x, const float* scale, const int32_t* y_rows, int rows, int width, float* y,
+                            int64_t y_stride);
+    // y += x
+    void (*add_rows)(const float* x, int rows, int width, float* y, int64_t y_stride);
     // One row each (isa/pointwise.cpp)
-    void (*silu_mul)(float* gate, const float* up, int64_t count);                // gate = SiLU(gate) * up
-    void (*add_scaled)(float* sum, const float* x, float factor, int64_t count);  // sum += factor * x
     void (*rms_norm)(const float* x, const float* weight, int width, float eps, float* y);
     void (*gated_norm)(const float* x, const float* z, const float* weight, int width, float eps, float* y);
     void (*rope)(float* head, const float* cos, const float* sin, int rope_dims);  // in place

@@ -206,10 +206,7 @@ void CpuBackend::moe_gate_up(const MoeRound& round) {
             dot(gate, products);
             products.y = scratch.results + kMoeStepTokens * rows;
             dot(up, products);
-            isa_.silu_mul(scratch.results, products.y, static_cast<int64_t>(count) * rows);
-            for (int t = 0; t < count; ++t) {
-                std::copy_n(scratch.results + t * rows, rows, group.h + (first + t) * ff + first_row);
-            }
+            isa_.silu_mul(scratch.results, products.y, count, rows, group.h + first * ff + first_row, ff);
         }
     });
 }
@@ -238,17 +235,13 @@ void CpuBackend::moe_down(const MoeRound& round) {
                            .tokens = count,
                            .y = scratch.results,
                            .y_stride = rows});
-                for (int t = first; t < first + count; ++t) {
-                    const int64_t token = group.tokens == nullptr ? t : group.tokens[t];
-                    isa_.add_scaled(scratch.sums + token * rows, scratch.results + (t - first) * rows, group.weights[t],
-                                    rows);
-                }
+                const int32_t* to = group.tokens == nullptr ? nullptr : group.tokens + first;
+                float* sums = group.tokens == nullptr ? scratch.sums + first * rows : scratch.sums;
+                isa_.add_scaled_rows(scratch.results, group.weights + first, to, count, rows, sums, rows);
             }
         }
-        for (int64_t token = 0; token < round.tokens; ++token) {
-            float* y = op.y + (round.first_token + token) * op.hidden + first_row;
-            isa_.add_scaled(y, scratch.sums + token * rows, 1.0f, rows);
-        }
+        isa_.add_rows(scratch.sums, round.tokens, rows,
+                      op.y + static_cast<int64_t>(round.first_token) * op.hidden + first_row, op.hidden);
     });
 }
 

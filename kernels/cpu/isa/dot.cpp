@@ -16,86 +16,133 @@ namespace {
 constexpr int kRows = 4;
 // 24 accumulators, 6 token vectors and a weight vector in 32 registers; or 12, 3 and 1 in 16.
 constexpr int kTile = kDotTileTokens;
-constexpr int64_t kTokenBlockBytes = 24 << 10;  // of token rows: half of a core's first-level cache
 
-const float* token_row(const DotProducts& op, int token) {
-    return op.x + (op.x_rows != nullptr ? op.x_rows[token] : token) * op.x_stride;
-}
+// A block of token rows stays in the first-level cache while a panel of weights passes by: all columns of it up to
+// kMaxSpanCols, else kSpanCols at a time with the accumulators carried in memory.
+constexpr int64_t kBlockBytes = 24 << 10;
+constexpr int64_t kMaxSpanCols = 1024;
+constexpr int64_t kSpanCols = 512;
+constexpr int kMaxBlockTokens = 96;
+constexpr int kMaxCarryTiles = 64;
 
-// y[first_token + t][first_row + r] for a tile of Rows x Tokens.
+// The part of the columns that a tile adds up, and where its accumulators come from and go to.
+struct Span {
+    int64_t first_col;
+    int64_t cols;
+    const VecF* carry_in;  // [kTile][kRows]; nullptr: start from zero
+    VecF* carry_out;       // nullptr: finish, write y
+};
+
+// y[t][r] for a tile of Rows x Tokens. Only tiles of one row take columns that do not fill a step.
 template <class Weights, int Rows, int Tokens>
-void tile(const DotProducts& op, int first_row, int first_token) {
+void tile(const DotProducts& op, const std::byte* w, const float* const* x, float* y, const Span& span) {
     VecF sum[Tokens][kRows];
-    const std::byte* w = op.w + first_row * op.row_bytes;
-    const float* x[Tokens];
     for (int t = 0; t < Tokens; ++t) {
-        x[t] = token_row(op, first_token + t);
-        for (int r = 0; r < kRows; ++r) sum[t][r] = zero();
+        for (int r = 0; r < kRows; ++r) sum[t][r] = span.carry_in == nullptr ? zero() : span.carry_in[t * kRows + r];
     }
 
-    int64_t col = 0;
-    for (; col + Weights::kStep <= op.cols; col += Weights::kStep, w += Weights::kStepBytes) {
+    const int64_t end = span.first_col + span.cols;
+    const int64_t row_bytes = op.row_bytes;
+    int64_t col = span.first_col;
+    w += col / Weights::kStep * Weights::kStepBytes;
+    for (; col + Weights::kStep <= end; col += Weights::kStep, w += Weights::kStepBytes) {
         typename Weights::Scale scale[Rows];
-        for (int r = 0; r < Rows; ++r) scale[r] = Weights::scale(w + r * op.row_bytes);
+        for (int r = 0; r < Rows; ++r) scale[r] = Weights::scale(w + r * row_bytes);
         for (int v = 0; v < Weights::kStep / kLanes; ++v) {
             VecF value[Tokens];
             for (int t = 0; t < Tokens; ++t) value[t] = load(x[t] + col + v * kLanes);
             for (int r = 0; r < Rows; ++r) {
-                const VecF weight = Weights::load(w + r * op.row_bytes, v, scale[r]);
+                const VecF weight = Weights::load(w + r * row_bytes, v, scale[r]);
                 for (int t = 0; t < Tokens; ++t) sum[t][r] = fma(weight, value[t], sum[t][r]);
             }
         }
     }
-    if (col < op.cols) {
-        const int rest = static_cast<int>(op.cols - col);
-        for (int r = 0; r < Rows; ++r) {
-            const VecF weight = Weights::load_tail(w + r * op.row_bytes, rest);
-            for (int t = 0; t < Tokens; ++t) sum[t][r] = fma(weight, load_first(x[t] + col, rest), sum[t][r]);
+    if constexpr (Rows == 1) {
+        const int rest = static_cast<int>(end - col);
+        if (rest > 0) {
+            const VecF weight = Weights::load_tail(w, rest);
+            for (int t = 0; t < Tokens; ++t) sum[t][0] = fma(weight, load_first(x[t] + col, rest), sum[t][0]);
         }
     }
 
+    if (span.carry_out != nullptr) {
+        for (int t = 0; t < Tokens; ++t) {
+            for (int r = 0; r < kRows; ++r) span.carry_out[t * kRows + r] = sum[t][r];
+        }
+        return;
+    }
     for (int t = 0; t < Tokens; ++t) {
-        float* y = op.y + (first_token + t) * op.y_stride + first_row;
         const Quad total = reduce_add4(sum[t][0], sum[t][1], sum[t][2], sum[t][3]);
         if constexpr (Rows == kRows) {
             store_quad(y, op.accumulate ? load_quad(y) + total : total);
         } else {
-            for (int r = 0; r < Rows; ++r) y[r] = op.accumulate ? y[r] + total[r] : total[r];
+            *y = op.accumulate ? *y + total[0] : total[0];
         }
+        y += op.y_stride;
     }
 }
 
 template <class Weights, int Rows>
-void tile(const DotProducts& op, int first_row, int first_token, int tokens) {
+void tile(const DotProducts& op, const std::byte* w, const float* const* x, int tokens, float* y, const Span& span) {
     switch (tokens) {
-        case 1: return tile<Weights, Rows, 1>(op, first_row, first_token);
-        case 2: return tile<Weights, Rows, 2>(op, first_row, first_token);
-        case 3: return tile<Weights, Rows, 3>(op, first_row, first_token);
+        case 1: return tile<Weights, Rows, 1>(op, w, x, y, span);
+        case 2: return tile<Weights, Rows, 2>(op, w, x, y, span);
+        case 3: return tile<Weights, Rows, 3>(op, w, x, y, span);
 #if defined(__AVX512F__)
-        case 4: return tile<Weights, Rows, 4>(op, first_row, first_token);
-        case 5: return tile<Weights, Rows, 5>(op, first_row, first_token);
-        case 6: return tile<Weights, Rows, 6>(op, first_row, first_token);
+        case 4: return tile<Weights, Rows, 4>(op, w, x, y, span);
+        case 5: return tile<Weights, Rows, 5>(op, w, x, y, span);
+        case 6: return tile<Weights, Rows, 6>(op, w, x, y, span);
 #endif
         default: return;
     }
 }
 
+// Rows [first_row, first_row + rows) times a block of tokens.
 template <class Weights>
-void dot(const DotProducts& op) {
-    const int64_t tiles = kTokenBlockBytes / (kTile * op.cols * 4);
-    const int block = kTile * static_cast<int>(tiles > 1 ? tiles : 1);
-    const int whole_rows = op.rows / kRows * kRows;
-    for (int first = 0; first < op.tokens; first += block) {
-        const int end = first + block < op.tokens ? first + block : op.tokens;
-        for (int row = 0; row < op.rows; row += row < whole_rows ? kRows : 1) {
-            for (int token = first; token < end; token += kTile) {
-                const int tokens = token + kTile < end ? kTile : end - token;
-                if (row < whole_rows) {
-                    tile<Weights, kRows>(op, row, token, tokens);
+void dot_block(const DotProducts& op, int first_row, int rows, const float* const* x, int first_token, int tokens,
+               int64_t span_cols) {
+    // Rows go one by one at the end, and always when the columns do not fill the last step.
+    const int grouped_rows = op.cols % Weights::kStep == 0 ? rows / kRows * kRows : 0;
+    VecF carry[kMaxCarryTiles][kTile * kRows];
+    for (int64_t col = 0; col < op.cols; col += span_cols) {
+        const bool last = col + span_cols >= op.cols;
+        Span span = {col, last ? op.cols - col : span_cols, nullptr, nullptr};
+        VecF(*tile_carry)[kTile * kRows] = carry;
+        for (int row = 0; row < rows; row += row < grouped_rows ? kRows : 1) {
+            const std::byte* w = op.w + (first_row + row) * op.row_bytes;
+            for (int token = 0; token < tokens; token += kTile, ++tile_carry) {
+                const int count = token + kTile < tokens ? kTile : tokens - token;
+                float* y = op.y + (first_token + token) * op.y_stride + first_row + row;
+                span.carry_in = col == 0 ? nullptr : *tile_carry;
+                span.carry_out = last ? nullptr : *tile_carry;
+                if (row < grouped_rows) {
+                    tile<Weights, kRows>(op, w, x + token, count, y, span);
                 } else {
-                    tile<Weights, 1>(op, row, token, tokens);
+                    tile<Weights, 1>(op, w, x + token, count, y, span);
                 }
             }
+        }
+    }
+}
+
+template <class Weights>
+void dot(const DotProducts& op) {
+    const bool one_span = op.tokens <= kTile || op.cols <= kMaxSpanCols;
+    const int64_t span_cols = one_span ? op.cols : kSpanCols;
+    const int64_t fitting = kBlockBytes / (span_cols * static_cast<int64_t>(sizeof(float)));
+    int block = static_cast<int>(fitting < kMaxBlockTokens ? fitting : kMaxBlockTokens) / kTile * kTile;
+    if (block < kTile) block = kTile;
+    const int block_rows = one_span ? op.rows : kMaxCarryTiles / (block / kTile);
+    for (int first = 0; first < op.tokens; first += block) {
+        const int tokens = first + block < op.tokens ? block : op.tokens - first;
+        const float* x[kMaxBlockTokens];
+        for (int t = 0; t < tokens; ++t) {
+            const int64_t row = op.x_rows != nullptr ? op.x_rows[first + t] : first + t;
+            x[t] = op.x + row * op.x_stride;
+        }
+        for (int row = 0; row < op.rows; row += block_rows) {
+            const int rows = row + block_rows < op.rows ? block_rows : op.rows - row;
+            dot_block<Weights>(op, row, rows, x, first, tokens, span_cols);
         }
     }
 }

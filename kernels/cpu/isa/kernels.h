@@ -20,8 +20,10 @@ void unpack_f16(const std::byte* weights, int64_t count, float* values);
 void unpack_bf16(const std::byte* weights, int64_t count, float* values);
 void unpack_q8_0(const std::byte* weights, int64_t count, float* values);
 
-void silu_mul(float* gate, const float* up, int64_t count);
-void add_scaled(float* sum, const float* x, float factor, int64_t count);
+void silu_mul(const float* gate, const float* up, int rows, int width, float* y, int64_t y_stride);
+void add_scaled_rows(const float* x, const float* scale, const int32_t* y_rows, int rows, int width, float* y,
+                     int64_t y_stride);
+void add_rows(const float* x, int rows, int width, float* y, int64_t y_stride);
 void rms_norm(const float* x, const float* weight, int width, float eps, float* y);
 void gated_norm(const float* x, const float* z, const float* weight, int width, float eps, float* y);
 void rope(float* head, const float* cos, const float* sin, int rope_dims);

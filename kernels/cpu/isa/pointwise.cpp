@@ -38,15 +38,27 @@ float inverse_rms(const float* x, int width, float eps) {
 
 }  // namespace
 
-void silu_mul(float* gate, const float* up, int64_t count) {
-    for_each_vector(
-        count, [&](int64_t i, auto load, auto store) { store(gate + i, mul(silu(load(gate + i)), load(up + i))); });
+void silu_mul(const float* gate, const float* up, int rows, int width, float* y, int64_t y_stride) {
+    for (int row = 0; row < rows; ++row, gate += width, up += width, y += y_stride) {
+        for_each_vector(
+            width, [&](int64_t i, auto load, auto store) { store(y + i, mul(silu(load(gate + i)), load(up + i))); });
+    }
 }
 
-void add_scaled(float* sum, const float* x, float factor, int64_t count) {
-    const VecF scale = set1(factor);
-    for_each_vector(count,
-                    [&](int64_t i, auto load, auto store) { store(sum + i, fma(load(x + i), scale, load(sum + i))); });
+void add_scaled_rows(const float* x, const float* scale, const int32_t* y_rows, int rows, int width, float* y,
+                     int64_t y_stride) {
+    for (int row = 0; row < rows; ++row, x += width) {
+        const VecF factor = set1(scale[row]);
+        float* to = y + (y_rows != nullptr ? y_rows[row] : row) * y_stride;
+        for_each_vector(
+            width, [&](int64_t i, auto load, auto store) { store(to + i, fma(load(x + i), factor, load(to + i))); });
+    }
+}
+
+void add_rows(const float* x, int rows, int width, float* y, int64_t y_stride) {
+    for (int row = 0; row < rows; ++row, x += width, y += y_stride) {
+        for_each_vector(width, [&](int64_t i, auto load, auto store) { store(y + i, add(load(y + i), load(x + i))); });
+    }
 }
 
 void rms_norm(const float* x, const float* weight, int width, float eps, float* y) {
