@@ -17,8 +17,11 @@ namespace octavo {
 // A stretch of a prompt. Special tokens ("<|im_start|>") are recognised only in markup: what a person types or pastes
 // can never become a control token.
 struct PromptPart {
-    std::string text;
+    std::string text = {};
     bool markup = false;
+    // Not empty: these tokens stand here as they are and `text` is not looked at. So a reply in the history keeps the
+    // exact tokens that were generated, which its text need not give back.
+    std::vector<int32_t> ids = {};
 };
 
 class Tokenizer {
