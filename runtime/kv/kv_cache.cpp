@@ -17,6 +17,11 @@ int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step
 
 Result<KvCache> KvCache::create(const KvShape& shape, const KvScheme& scheme, int64_t max_cells) {
     static constexpr const char* names[part_count] = {"K cache", "K scales", "V cache", "V scales"};
+    for (const KvFormat format : {scheme.k, scheme.v}) {
+        if (kv_format_spec(format).raw()) continue;
+        return Error{ErrorKind::usage, fmt::format("The KV format {} cannot be used in a conversation yet.",
+                                                   kv_format_spec(format).name)};
+    }
     KvCache cache;
     cache.shape_ = shape;
     cache.scheme_ = scheme;

@@ -17,9 +17,17 @@ std::string known_schemes() {
     return names;
 }
 
-std::string known_formats() {
+// Formats that a conversation can be kept in: the others have no scheme yet.
+const KvFormatSpec* usable_format(std::string_view name) {
+    const KvFormatSpec* spec = find_kv_format(name);
+    return spec != nullptr && spec->raw() ? spec : nullptr;
+}
+
+std::string usable_formats() {
     std::string names;
-    for (const KvFormatSpec& spec : kv_formats()) names += fmt::format("{}{}", names.empty() ? "" : ", ", spec.name);
+    for (const KvFormatSpec& spec : kv_formats()) {
+        if (spec.raw()) names += fmt::format("{}{}", names.empty() ? "" : ", ", spec.name);
+    }
     return names;
 }
 
@@ -42,10 +50,10 @@ Result<KvScheme> parse_pair(std::string_view text) {
             return Error{ErrorKind::usage,
                          fmt::format("The KV pair \"{}\" names {} twice; write k=...,v=...", text, side[0])};
         }
-        format = find_kv_format(part.substr(2));
+        format = usable_format(part.substr(2));
         if (format == nullptr) {
             return Error{ErrorKind::usage, fmt::format("There is no KV format \"{}\" (in \"{}\"); there are {}.",
-                                                       part.substr(2), text, known_formats())};
+                                                       part.substr(2), text, usable_formats())};
         }
     }
     return KvScheme{k->format, v->format};
