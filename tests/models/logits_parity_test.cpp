@@ -1,0 +1,194 @@
+// End to end: logits of the fixtures' checkpoints and of Pocket against values that independent programs computed.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <numeric>
+
+#include "models/hybrid/forward.h"
+#include "models/model.h"
+#include "nlohmann/json.hpp"
+#include "tests/support/npy.h"
+#include "tests/support/paths.h"
+#include "tests/support/random.h"
+#include "tests/support/sequence.h"
+
+namespace octavo::test {
+namespace {
+
+using Json = nlohmann::json;
+
+// How a prompt is cut into passes.
+enum class Split { whole, one_by_one, random };
+
+std::vector<int> pass_lengths(Split split, int tokens, int most, uint64_t seed) {
+    Random random(seed);
+    std::vector<int> lengths;
+    for (int left = tokens; left > 0; left -= lengths.back()) {
+        const int longest = std::min(left, most);
+        if (split == Split::whole) lengths.push_back(longest);
+        if (split == Split::one_by_one) lengths.push_back(1);
+        if (split == Split::random) lengths.push_back(1 + static_cast<int>(random.below(std::min(longest, 90))));
+    }
+    return lengths;
+}
+
+// Logits of the last `rows` tokens: [rows][vocab].
+std::vector<float> logits_of(const Model& model, Backend& backend, const std::vector<int32_t>& ids, int rows,
+                             Split split, uint64_t seed = 1) {
+    const int tokens = static_cast<int>(ids.size());
+    const int vocab = model.config.vocab;
+    Result<Forward> forward = Forward::create(model.config, model.weights, backend, 512);
+    EXPECT_TRUE(forward) << forward.error().message;
+    TestSequence sequence(model.config, KvFormat::f32, tokens);
+    std::vector<float> all(static_cast<size_t>(tokens) * vocab);
+    int position = 0;
+    for (int length : pass_lengths(split, tokens, forward->max_tokens(), seed)) {
+        const Status status = forward->run({ids.data() + position, static_cast<size_t>(length)}, position,
+                                           sequence.state(), length, all.data() + static_cast<size_t>(position) * vocab);
+        EXPECT_TRUE(status) << status.error().message;
+        position += length;
+    }
+    return {all.end() - static_cast<int64_t>(rows) * vocab, all.end()};
+}
+
+// Every logit within `bound`; the best equal wherever the two best differ by more than `margin`.
+testing::AssertionResult same_logits(const std::vector<float>& got, const NpyArray& want, double bound, double margin) {
+    const int64_t rows = want.shape.at(0);
+    const int64_t vocab = want.shape.at(1);
+    for (int64_t row = 0; row < rows; ++row) {
+        const float* g = got.data() + row * vocab;
+        const float* w = want.floats.data() + row * vocab;
+        for (int64_t i = 0; i < vocab; ++i) {
+            if (!(std::abs(g[i] - w[i]) <= bound)) {
+                return testing::AssertionFailure()
+                       << "row " << row << " token " << i << ": " << g[i] << ", want " << w[i] << " within " << bound;
+            }
+        }
+        const int64_t best = std::max_element(w, w + vocab) - w;
+        const int64_t ours = std::max_element(g, g + vocab) - g;
+        if (ours != best && w[best] - w[ours] > margin) {
+            return testing::AssertionFailure() << "row " << row << ": best token " << ours << ", want " << best;
+        }
+    }
+    return testing::AssertionSuccess();
+}
+
+struct Case {
+    std::string name;  // key in index.json
+    Split split;
+    bool reference;
+    friend void PrintTo(const Case& c, std::ostream* os) {
+        *os << c.name << (c.reference ? " reference" : " cpu") << " split " << static_cast<int>(c.split);
+    }
+};
+
+class CheckpointLogits : public testing::TestWithParam<Case> {};
+
+// A fixture of this tree, or of the shared folder.
+Result<std::filesystem::path> checkpoint_path(const std::string& file) {
+    const std::filesystem::path here = fixture_path("checkpoints/" + file);
+    if (std::filesystem::exists(here)) return here;
+    return shared_path("fixtures/checkpoints/" + file);
+}
+
+TEST_P(CheckpointLogits, AreThoseOfTheFixture) {
+    const Result<std::filesystem::path> index_path = checkpoint_path("index.json");
+    if (!index_path) GTEST_SKIP() << index_path.error().message;
+    const Json entry = Json::parse(std::ifstream(*index_path)).value(GetParam().name, Json());
+    if (entry.is_null()) GTEST_SKIP() << "No checkpoint named " << GetParam().name << " in " << *index_path;
+    const Result<std::filesystem::path> file = checkpoint_path(entry.at("file").get<std::string>());
+    if (!file) GTEST_SKIP() << file.error().message;
+    const auto model = open_model(*file);
+    ASSERT_TRUE(model) << model.error().message;
+    const auto backend = GetParam().reference ? make_reference_backend() : make_cpu_backend(2, detect_cpu_isa());
+    for (const Json& prompt : entry.at("prompts")) {
+        const auto ids = prompt.at("ids").get<std::vector<int32_t>>();
+        if (GetParam().reference && ids.size() > 65) continue;  // the oracle is slow; the fast ones are tested on all
+        const Result<std::filesystem::path> logits_path = checkpoint_path(prompt.at("logits").get<std::string>());
+        ASSERT_TRUE(logits_path) << logits_path.error().message;
+        const Result<NpyArray> want = read_npy(*logits_path);
+        ASSERT_TRUE(want) << want.error().message;
+        const double bound = prompt.at("suggested_max_abs_diff").get<double>();
+        const int rows = static_cast<int>(want->shape.at(0));
+        const std::vector<float> got = logits_of(**model, *backend, ids, rows, GetParam().split);
+        EXPECT_TRUE(same_logits(got, *want, bound, bound)) << "prompt of " << ids.size() << " tokens";
+    }
+}
+
+std::vector<Case> checkpoint_cases() {
+    std::vector<Case> cases;
+    for (const char* name : {"tiny-qwen3next", "tiny-qwen35moe", "tiny-qwen3next-variants", "tiny-qwen35moe-variants",
+                             "tiny-qwen3next-yarn", "tiny-qwen35moe-yarn", "qwen3next-f16", "qwen35moe-q8_0"}) {
+        cases.push_back({name, Split::whole, true});
+        for (Split split : {Split::whole, Split::one_by_one, Split::random}) cases.push_back({name, split, false});
+    }
+    return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CheckpointLogits, testing::ValuesIn(checkpoint_cases()), [](const auto& info) {
+    std::string name = info.param.name + (info.param.reference ? "_reference_" : "_cpu_") +
+                       std::to_string(static_cast<int>(info.param.split));
+    std::replace(name.begin(), name.end(), '-', '_');
+    return name;
+});
+
+class HfTwin : public testing::TestWithParam<const char*> {};
+
+TEST_P(HfTwin, LogitsAreThoseOfTheFixture) {
+    const Result<std::filesystem::path> folder = checkpoint_path(GetParam());
+    if (!folder) GTEST_SKIP() << folder.error().message;
+    const auto model = open_model(*folder);
+    ASSERT_TRUE(model) << model.error().message;
+    const Json index = Json::parse(std::ifstream(*folder / "index.json"));
+    const auto ids = index.at("ids").get<std::vector<int32_t>>();
+    const Result<NpyArray> want = read_npy(*folder / "logits.npy");
+    ASSERT_TRUE(want) << want.error().message;
+    const auto backend = make_cpu_backend(2, detect_cpu_isa());
+    for (Split split : {Split::whole, Split::one_by_one, Split::random}) {
+        const auto got = logits_of(**model, *backend, ids, static_cast<int>(want->shape.at(0)), split);
+        EXPECT_TRUE(same_logits(got, *want, 2e-4, 2e-4)) << "split " << static_cast<int>(split);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, HfTwin, testing::Values("hf-qwen35moe", "hf-qwen3next"), [](const auto& info) {
+    return std::string(info.param).substr(3);
+});
+
+TEST(PocketLogits, OfTheBf16WeightsAreThoseOfTransformers) {
+    const auto folder = shared_path("models/pocket/hf");
+    if (!folder) GTEST_SKIP() << folder.error().message;
+    const auto archive_path = shared_path("models/pocket/hf_logits_512.npz");
+    ASSERT_TRUE(archive_path) << archive_path.error().message;
+    const auto archive = read_npz(*archive_path);
+    ASSERT_TRUE(archive) << archive.error().message;
+    const auto model = open_model(*folder);
+    ASSERT_TRUE(model) << model.error().message;
+    const std::vector<int32_t>& ids = archive->at("input_ids").ints;
+    const NpyArray& want = archive->at("logits");
+    const std::vector<int32_t>& positions = archive->at("positions").ints;
+    const std::vector<int32_t>& best = archive->at("argmax").ints;
+    const int vocab = (*model)->config.vocab;
+    const auto backend = make_cpu_backend(2, detect_cpu_isa());
+    for (Split split : {Split::whole, Split::random}) {
+        const auto got = logits_of(**model, *backend, ids, static_cast<int>(ids.size()), split);
+        double largest = 0;
+        for (size_t row = 0; row < positions.size(); ++row) {
+            for (int i = 0; i < vocab; ++i) {
+                const double difference = std::abs(got[static_cast<size_t>(positions[row]) * vocab + i] -
+                                                   want.floats[row * vocab + i]);
+                largest = std::max(largest, difference);
+            }
+        }
+        EXPECT_LE(largest, 2e-3);
+        RecordProperty("largest_difference", std::to_string(largest));
+        for (size_t t = 0; t < best.size(); ++t) {
+            const auto row = got.begin() + static_cast<int64_t>(t) * vocab;
+            EXPECT_EQ(std::max_element(row, row + vocab) - row, best[t]) << "position " << t;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace octavo::test
