@@ -36,10 +36,7 @@ inline constexpr double kSmallest = 1e-42;
 
 class BackendParity : public testing::TestWithParam<BackendUnderTest> {
   protected:
-    void SetUp() override {
-        ASSERT_NE(backend_, nullptr) << "the back end could not be made";
-        SCOPED_TRACE(backend_->name());
-    }
+    void SetUp() override { ASSERT_NE(backend_, nullptr) << "the back end could not be made"; }
 
     // Calls run(family) for each family, with its name in failure messages.
     template <class Run>
