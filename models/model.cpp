@@ -22,14 +22,12 @@ bool is_safetensors_part(const std::filesystem::path& path) {
 
 void set_chat_template(Model& model, std::string_view source) {
     if (source.empty()) model.notes.emplace_back("The file has no chat template; plain ChatML is used.");
-#if __has_include("models/tokenizer/sentencepiece_tokenizer.h")
     Result<ChatTemplate> chat = ChatTemplate::detect(source);
     if (chat) {
         model.chat = std::move(*chat);
     } else {
         model.chat_error = chat.error().message;
     }
-#endif
 }
 
 Result<std::shared_ptr<const Model>> open_model(const std::filesystem::path& path) {

@@ -7,11 +7,7 @@
 #include "models/hybrid/config_reader.h"
 #include "models/hybrid/weights_reader.h"
 #include "models/model_sources.h"
-#if __has_include("models/tokenizer/sentencepiece_tokenizer.h")
 #include "models/tokenizer/sentencepiece_tokenizer.h"
-#else
-namespace octavo { struct SpecialIds { int32_t end_of_text = -1, end_of_turn = -1, padding = -1, unknown = -1; }; }
-#endif
 
 namespace octavo {
 namespace {
@@ -28,7 +24,6 @@ Status read_tokenizer(const GgufMetadata& metadata, Model& model) {
         model.notes.emplace_back("Byte-level BPE tokenizers are not supported yet; only token ids can be used.");
         return {};
     }
-#if __has_include("models/tokenizer/sentencepiece_tokenizer.h")
     SentencePieceSource source;
     source.tokens = vocabulary.tokens;
     source.scores = vocabulary.scores;
@@ -41,7 +36,6 @@ Status read_tokenizer(const GgufMetadata& metadata, Model& model) {
     Result<std::shared_ptr<const Tokenizer>> tokenizer = make_sentencepiece(source);
     if (!tokenizer) return tokenizer.error();
     model.tokenizer = std::move(*tokenizer);
-#endif
     return {};
 }
 

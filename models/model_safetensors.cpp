@@ -6,11 +6,7 @@
 #include "models/hybrid/weights_reader.h"
 #include "models/model_sources.h"
 #include "models/safetensors/checkpoint.h"
-#if __has_include("models/tokenizer/sentencepiece_tokenizer.h")
 #include "models/tokenizer/sentencepiece_tokenizer.h"
-#else
-namespace octavo { struct SpecialIds { int32_t end_of_text = -1, end_of_turn = -1, padding = -1, unknown = -1; }; }
-#endif
 
 namespace octavo {
 namespace {
@@ -77,13 +73,9 @@ Status read_tokenizer(const std::filesystem::path& folder, const SpecialIds& ids
                                        : "The folder has no tokenizer; only token ids can be used.");
         return {};
     }
-#if __has_include("models/tokenizer/sentencepiece_tokenizer.h")
     Result<std::shared_ptr<const Tokenizer>> tokenizer = make_sentencepiece(**serialized, ids);
     if (!tokenizer) return Error{tokenizer.error().kind, "tokenizer.model: " + tokenizer.error().message};
     model.tokenizer = std::move(*tokenizer);
-#else
-    (void)ids;
-#endif
     return {};
 }
 

@@ -8,7 +8,7 @@
 
 #include "models/hybrid/forward.h"
 #include "models/model.h"
-#include "nlohmann/json.hpp"
+#include <nlohmann/json.hpp>
 #include "tests/support/npy.h"
 #include "tests/support/paths.h"
 #include "tests/support/random.h"
