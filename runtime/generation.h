@@ -24,7 +24,8 @@ namespace octavo {
 
 struct ChatPrompt {
     std::vector<Message> messages;
-    bool thinking = true;
+    bool thinking = true;             // ignored by dialects that cannot switch it
+    bool keep_old_reasoning = false;  // ignored by dialects that cannot
 };
 
 struct GenerateRequest {
@@ -40,7 +41,8 @@ std::string_view stop_reason_name(StopReason reason);  // "end_of_turn"
 struct GenerationReport {
     std::string text;  // the reply, without thinking
     std::string reasoning;
-    std::vector<int32_t> ids;  // all generated tokens, without the one that ended the turn
+    // All generated tokens, without the one that ended the turn: Message::ids of this reply in the next prompt.
+    std::vector<int32_t> ids;
     int64_t prompt_tokens = 0;
     int64_t reused_tokens = 0;
     int64_t prefilled_tokens = 0;

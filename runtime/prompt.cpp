@@ -11,7 +11,8 @@ Result<PreparedPrompt> prepare_prompt(const Model& model, const ChatPrompt& prom
     if (!model.chat) {
         return Error{ErrorKind::input, fmt::format("{} cannot chat: {}", model.name, model.chat_error)};
     }
-    Result<std::vector<PromptPart>> parts = model.chat->render(prompt.messages, {.thinking = prompt.thinking});
+    Result<std::vector<PromptPart>> parts = model.chat->render(
+        prompt.messages, {.thinking = prompt.thinking, .keep_old_reasoning = prompt.keep_old_reasoning});
     if (!parts) return parts.error();
     Result<std::vector<int32_t>> ids = model.tokenizer->encode(*parts);
     if (!ids) return ids.error();

@@ -10,13 +10,17 @@ int64_t padded(int64_t floats) { return (floats + 15) / 16 * 16; }
 
 }  // namespace
 
+int64_t RecurrentState::bytes_of(const HybridConfig& config) {
+    const int64_t floats = padded(config.conv_state_floats()) + padded(config.gdn_state_floats());
+    return config.gdn_layers() * floats * static_cast<int64_t>(sizeof(float));
+}
+
 Result<RecurrentState> RecurrentState::create(const HybridConfig& config) {
     RecurrentState state;
     state.layer_count_ = config.gdn_layers();
     state.conv_floats_ = padded(config.conv_state_floats());
     state.state_floats_ = padded(config.gdn_state_floats());
-    const int64_t floats = state.layer_count_ * (state.conv_floats_ + state.state_floats_);
-    Result<Buffer> memory = Buffer::allocate(static_cast<size_t>(floats) * sizeof(float), "recurrent state");
+    Result<Buffer> memory = Buffer::allocate(static_cast<size_t>(bytes_of(config)), "recurrent state");
     if (!memory) return memory.error();
     state.memory_ = std::move(*memory);
     state.clear();

@@ -18,6 +18,8 @@ class RecurrentState {
     // The state before the first token: all zero.
     static Result<RecurrentState> create(const HybridConfig& config);
 
+    static int64_t bytes_of(const HybridConfig& config);
+
     int64_t bytes() const { return static_cast<int64_t>(memory_.bytes()); }
     void clear();
     // `copy` has bytes() bytes.

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <utility>
+
+#include "models/chat/reply_parser.h"
 
 namespace octavo {
 namespace {
@@ -24,12 +27,15 @@ std::string context_full_note(const Session& session, int64_t prompt_tokens) {
         session.context_length(), prompt_tokens, session.position() - prompt_tokens);
 }
 
-// Tokens to text, for the watcher and for the report.
+// Tokens to text, for the watcher and for the report. A reply to messages is split into thinking and content; a reply
+// to bare ids is all content, as it comes.
 class ReplyText {
   public:
-    ReplyText(const Model& model, GenerationWriter& writer, GenerationReport& report)
+    ReplyText(const Model& model, const GenerateRequest& request, GenerationWriter& writer, GenerationReport& report)
         : tokenizer_(model.tokenizer.get()), writer_(&writer), report_(&report) {
         if (tokenizer_ != nullptr) decoder_.emplace(*tokenizer_);
+        const auto* chat = std::get_if<ChatPrompt>(&request.prompt);
+        if (chat != nullptr && model.chat) parser_.emplace(model.chat->dialect(), chat->thinking);
     }
 
     bool ends_turn(int32_t id) const {
@@ -40,22 +46,29 @@ class ReplyText {
     void feed(int32_t id) {
         report_->ids.push_back(id);
         writer_->emit(id);
-        if (decoder_) add(decoder_->feed(id));
+        if (decoder_) add(split(decoder_->feed(id)));
     }
     void finish() {
-        if (decoder_) add(decoder_->finish());
+        if (decoder_) add(split(decoder_->finish()));
+        if (parser_) add(parser_->finish());
     }
 
   private:
-    void add(const std::string& text) {
-        report_->text += text;
-        writer_->emit_text(text, {});
+    ReplyDelta split(std::string text) {
+        if (parser_) return parser_->feed(text);
+        return {.reasoning = {}, .content = std::move(text)};
+    }
+    void add(const ReplyDelta& delta) {
+        report_->text += delta.content;
+        report_->reasoning += delta.reasoning;
+        writer_->emit_text(delta.content, delta.reasoning);
     }
 
     const Tokenizer* tokenizer_;
     GenerationWriter* writer_;
     GenerationReport* report_;
     std::optional<StreamDecoder> decoder_;
+    std::optional<ReplyParser> parser_;
 };
 
 // Samples and decodes; the session holds the prompt and its logits.
@@ -93,7 +106,7 @@ Result<GenerationReport> write_reply(const Model& model, Session& session, const
 
     writer.start_decode();
     const Clock::time_point decode_start = Clock::now();
-    ReplyText text(model, writer, report);
+    ReplyText text(model, request, writer, report);
     Result<StopReason> stop = write_tokens(session, request, writer.job(), text);
     if (!stop) return stop.error();
     text.finish();

@@ -135,6 +135,10 @@ std::shared_ptr<const Model> random_model(uint64_t seed, int context_length) {
 Result<std::vector<int32_t>> ByteTokenizer::encode(const std::vector<PromptPart>& parts) const {
     std::vector<int32_t> ids;
     for (const PromptPart& part : parts) {
+        if (!part.ids.empty()) {
+            ids.insert(ids.end(), part.ids.begin(), part.ids.end());
+            continue;
+        }
         for (size_t i = 0; i < part.text.size();) {
             size_t taken = 1;
             int32_t id = static_cast<unsigned char>(part.text[i]);

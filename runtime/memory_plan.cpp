@@ -1,0 +1,58 @@
+#include "runtime/memory_plan.h"
+
+#include <algorithm>
+
+namespace octavo {
+namespace {
+
+constexpr std::string_view cpu = "cpu";
+
+MemoryLine exact(MemoryLineKind kind, int64_t bytes) { return {kind, cpu, bytes, bytes}; }
+
+int64_t logit_bytes(const Model& model) { return int64_t{model.config.vocab} * static_cast<int64_t>(sizeof(float)); }
+
+}  // namespace
+
+std::string_view memory_line_name(MemoryLineKind kind) {
+    switch (kind) {
+        case MemoryLineKind::weights: return "weights";
+        case MemoryLineKind::kv_cache: return "KV cache";
+        case MemoryLineKind::recurrent_state: return "recurrent state";
+        case MemoryLineKind::checkpoints: return "checkpoints";
+        case MemoryLineKind::workspace: return "workspace";
+    }
+    return "";
+}
+
+std::vector<MemoryLine> memory_plan(const Model& model, const Session& session, int64_t workspace_bytes) {
+    const KvCache& cache = session.cache();
+    return {
+        exact(MemoryLineKind::weights, model.weight_bytes),
+        {MemoryLineKind::kv_cache, cpu, session.position() * cache.bytes_per_token(), cache.committed_bytes()},
+        exact(MemoryLineKind::recurrent_state, session.recurrent_bytes()),
+        exact(MemoryLineKind::checkpoints, session.checkpoints().bytes()),
+        exact(MemoryLineKind::workspace, workspace_bytes + logit_bytes(model)),
+    };
+}
+
+std::vector<MemoryLine> planned_memory(const Model& model, const SessionOptions& options, int64_t tokens,
+                                       int64_t workspace_bytes) {
+    const int64_t per_token = kv_bytes_per_token(kv_shape(model.config), options.scheme);
+    constexpr int64_t step = KvCache::cells_per_step;
+    const int64_t cells = std::min<int64_t>((tokens + step - 1) / step * step, model.config.context_length);
+    return {
+        exact(MemoryLineKind::weights, model.weight_bytes),
+        {MemoryLineKind::kv_cache, cpu, tokens * per_token, cells * per_token},
+        exact(MemoryLineKind::recurrent_state, RecurrentState::bytes_of(model.config)),
+        exact(MemoryLineKind::checkpoints, options.checkpoint_budget_bytes),
+        exact(MemoryLineKind::workspace, workspace_bytes + logit_bytes(model)),
+    };
+}
+
+int64_t total_committed_bytes(const std::vector<MemoryLine>& lines) {
+    int64_t bytes = 0;
+    for (const MemoryLine& line : lines) bytes += line.committed_bytes;
+    return bytes;
+}
+
+}  // namespace octavo
