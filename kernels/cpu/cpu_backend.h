@@ -1,6 +1,6 @@
 // The fast CPU back end: splits each operation into tasks for a worker pool and calls the kernels of one instruction
-// set (isa_kernels.h). One file per group of operations: matmul.cpp, moe.cpp, pointwise.cpp, attention.cpp,
-// gated_delta.cpp.
+// set (isa_kernels.h). One file per group of operations: matmul.cpp, moe.cpp, pointwise.cpp, kv_store.cpp,
+// attention.cpp, causal_conv.cpp, gated_delta.cpp.
 //
 // Arithmetic: float32 throughout; weights are unpacked exactly. A product of a weight row and a token is summed in one
 // order whatever the number of tokens, tasks or threads, so `matmul` and `moe` give a token the same bits in every
@@ -37,13 +37,15 @@ class CpuBackend final : public Backend {
     void gated_norm(const GatedNorm& op) override;
     void gather_columns(const float* x, int tokens, int64_t x_stride, std::span<const int32_t> source,
                         float* y) override;
-    // attention.cpp
+    // kv_store.cpp
     void kv_basis(const KvRows& rows, float* q, int heads) override;
     bool kv_store(const KvRows& rows) override;
     void kv_overlay(const KvRows& rows) override;
+    // attention.cpp
     void attention(const Attention& op) override;
-    // gated_delta.cpp
+    // causal_conv.cpp
     void causal_conv(const CausalConv& op) override;
+    // gated_delta.cpp
     void gated_delta(const GatedDelta& op) override;
 
   private:
@@ -67,6 +69,8 @@ class CpuBackend final : public Backend {
         float* results = panel + 2 * kPanelFloats;
         return {panel, panel + kPanelFloats, results, results + 2 * kMoeStepTokens * kMaxPanelRows};
     }
+    // The whole of a worker's scratch, for operations that divide it in their own way: [kWorkerScratchFloats].
+    float* task_scratch(int worker) const { return worker_scratch(worker).panel; }
     // One region for all tasks of an operation.
     static constexpr int64_t kSharedScratchBytes = 64 << 20;
     std::byte* shared_scratch() const { return shared_scratch_.data(); }
@@ -95,6 +99,10 @@ class CpuBackend final : public Backend {
     static void moe_group(MoeRound& round);
     void moe_gate_up(const MoeRound& round);
     void moe_down(const MoeRound& round);
+
+    // ---- attention (attention.cpp): the two ways to split it into tasks ----
+    void attention_by_tiles(const Attention& op);
+    void attention_by_pieces(const Attention& op, int64_t pieces_at_once);
 
     // ---- tasks ----
     static constexpr int64_t kMinParallelWork = 16 << 10;  // values read: a few microseconds

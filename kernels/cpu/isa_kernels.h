@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/mixer_kernels.h"
+
 namespace octavo {
 
 // y[t][r] = sum over k of w[r][k] * x[t][k], or += with `accumulate`.
@@ -46,6 +48,22 @@ struct IsaKernels {
     void (*rms_norm)(const float* x, const float* weight, int width, float eps, float* y);
     void (*gated_norm)(const float* x, const float* z, const float* weight, int width, float eps, float* y);
     void (*rope)(float* head, const float* cos, const float* sin, int rope_dims);  // in place
+
+    // Attention (isa/attention.cpp): one piece of cells for a tile of query rows.
+    void (*attend_piece)(const AttentionPiece& piece);
+    // total <- total and next, for each row; a row without cells (sum 0) changes nothing.
+    void (*merge_attention)(int rows, int width, const AttentionPartial& next, const AttentionPartial& total);
+    // out[head_dim] = total / sum * sigmoid(gate)
+    void (*finish_attention)(const float* total, float sum, const float* gate, int head_dim, float* out);
+    // Raw rows that lie one after another in x and in the payload (isa/kv_store.cpp); `format` is a KvFormat. False
+    // when a stored value is not finite.
+    bool (*encode_raw)(int format, const float* x, int64_t count, std::byte* payload);
+    // Convolution and SiLU, then the new state (isa/causal_conv.cpp).
+    void (*convolve_channels)(const ConvChannels& conv);
+    // isa/gated_delta.cpp. y[width] = x / sqrt(sum of x^2 + 1e-6) * scale, zero from `count` on.
+    void (*normalise_row)(const float* x, int count, float scale, float* y, int width);
+    void (*delta_recurrent)(const DeltaHead& head);
+    void (*delta_chunked)(const DeltaHead& head, float* scratch);
 };
 
 namespace generic {

@@ -1,4 +1,5 @@
 #include "kernels/cpu/isa/kernels.h"
+#include "kernels/cpu/isa/mixers.h"
 
 namespace octavo::OCTAVO_ISA {
 
@@ -13,6 +14,14 @@ const IsaKernels& isa_kernels() {
         .rms_norm = rms_norm,
         .gated_norm = gated_norm,
         .rope = rope,
+        .attend_piece = attend_piece,
+        .merge_attention = merge_attention,
+        .finish_attention = finish_attention,
+        .encode_raw = encode_raw,
+        .convolve_channels = convolve_channels,
+        .normalise_row = normalise_row,
+        .delta_recurrent = delta_recurrent,
+        .delta_chunked = delta_chunked,
     };
     return table;
 }

@@ -1,0 +1,107 @@
+// What one task of attention, kv_store, causal_conv or gated_delta hands to the code of one instruction set: raw
+// pointers and plain numbers (see the trap note in isa/simd.h).
+//
+// `width` is a row's length rounded up to kWidthStep floats, the rest zero, so that kernels walk whole vectors whatever
+// the head dimension.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace octavo {
+
+// A multiple of every instruction set's lanes.
+inline constexpr int kWidthStep = 16;
+constexpr int padded_width(int values) { return (values + kWidthStep - 1) / kWidthStep * kWidthStep; }
+
+// The rows of one KV head in consecutive cells, one side (K or V).
+struct SideRows {
+    const std::byte* payload;
+    const std::byte* scales;
+    int64_t payload_stride;  // bytes between the rows of two cells
+    int64_t scale_stride;    // bytes
+};
+
+// Attention is computed in pieces of this many cells, starting at a multiple of it: each piece by itself, then merged
+// in order. A query's result so depends neither on the number of threads nor on the other queries of the call.
+inline constexpr int kPieceCells = 256;
+// Query rows that share one decoded tile of keys or values.
+inline constexpr int kTileRows = 32;
+// Cells decoded to float32 at a time, so that the tile stays in the L1 cache.
+inline constexpr int kTileCells = 32;
+
+// Softmax and weighted sum over some cells, not yet divided by the sum.
+struct AttentionPartial {
+    float* max;  // [rows]
+    float* sum;  // [rows]: of exp(score - max); 0: no cell seen
+    float* out;  // [rows][width]: of exp(score - max) * v
+};
+
+struct AttentionPiece {
+    int head_dim;
+    int width;
+    int rows;            // up to kTileRows
+    const float* q;      // [rows][width], scaled by 1 / sqrt(head_dim)
+    int64_t first_cell;  // of the piece
+    int cells;           // up to kPieceCells, as many as the last row sees
+    int group;           // row r sees the cells up to and including first_query + (first_row + r) / group
+    int64_t first_row;
+    int64_t first_query;
+    int k_format;  // KvFormat
+    int v_format;
+    SideRows k;  // from the piece's first cell on
+    SideRows v;
+    float* scratch;  // [attention_scratch_floats(width)]
+    AttentionPartial partial;
+};
+
+constexpr int64_t attention_scratch_floats(int width) {
+    return int64_t{kTileRows} * kPieceCells + int64_t{kTileCells} * width;
+}
+
+// T tokens of one value head of the gated delta rule, or of some of its columns: everything points at the first token.
+struct DeltaHead {
+    int tokens;
+    int key_dim;
+    int key_width;         // padded_width(key_dim)
+    int columns;           // value columns of this task
+    const float* q;        // [T][key_width], normalised and scaled, zero beyond key_dim
+    const float* k;        // [T][key_width]
+    int64_t qk_stride;     // floats between two tokens
+    const float* v;        // [T][columns]
+    int64_t v_stride;      // floats
+    const float* beta;     // [T]
+    const float* g;        // [T], log of the decay
+    int64_t gate_stride;   // floats
+    float* state;          // [key_dim][columns]
+    int64_t state_stride;  // floats between two rows
+    float* out;            // [T][columns]
+    int64_t out_stride;    // floats
+};
+
+// Tokens of one chunk of the chunked form.
+inline constexpr int kDeltaChunk = 64;
+// Columns of one task at most, so that the state of a task stays near the core.
+inline constexpr int kDeltaColumns = 128;
+
+// Scratch of the chunked form: two chunks of keys, two of values, two square matrices, the state.
+constexpr int64_t delta_scratch_floats(int key_width, int columns) {
+    const int64_t width = padded_width(columns);
+    return int64_t{2} * kDeltaChunk * key_width + int64_t{2} * kDeltaChunk * width +
+           int64_t{2} * kDeltaChunk * kDeltaChunk + key_width * width + 2 * kDeltaChunk;
+}
+
+// Some channels of the causal convolution over all tokens; pointers are at the first of these channels.
+struct ConvChannels {
+    int tokens;
+    int channels;  // of this task
+    int kernel;
+    int64_t stride;       // floats between two tokens in x, y and state: all channels
+    const float* x;       // [T][channels]
+    const float* weight;  // [channels][kernel]
+    float* state;         // in and out: [kernel - 1][channels]
+    float* y;             // [T][channels]
+    float* scratch;       // [kernel * kWidthStep]
+};
+
+}  // namespace octavo
