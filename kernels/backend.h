@@ -56,8 +56,8 @@ struct KvRows {
     KvView cache;
     int64_t first_cell = 0;
     int tokens = 0;
-    float* k = nullptr;  // [T][kv_heads][head_dim]
-    float* v = nullptr;  // [T][kv_heads][head_dim]
+    float* k = nullptr;  // [T][kv_heads][head_dim]; nullptr: that side is left alone
+    float* v = nullptr;  // [T][kv_heads][head_dim]; likewise
 };
 
 // Causal attention of T queries, the first at cell `first_cell`, over all cells up to and including its own; then the
@@ -154,6 +154,9 @@ class Backend {
     // Encodes row formats cell by cell, per-channel formats for every group that these cells complete. False when a
     // value is not finite or too large for the format; what was written then must not be read.
     virtual bool kv_store(const KvRows& rows) = 0;
+    // Reads cells back into rows.k and rows.v, in the cache's basis, as the query at `position` reads them: the FP16
+    // copy where there is one, else what the bulk decodes to. For conversions and measurements.
+    virtual void kv_load(const KvRows& rows, int64_t position) = 0;
     virtual void attention(const Attention& op) = 0;
     // Puts FP16 copies of the rows where the overlay and the open groups want them.
     virtual void kv_overlay(const KvRows& rows) = 0;

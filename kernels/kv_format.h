@@ -83,6 +83,9 @@ struct KvView {
     KvSide k;
     KvSide v;
     KvOverlay overlay;
+    // Cells whose scores are set to minus infinity, for the recall test's control; none by default.
+    int64_t masked_first = 0;
+    int64_t masked_cells = 0;
     const float* v_scale = nullptr;  // [kv_heads][head_dim] channel equalisation of V; nullptr: all ones
     KvEncoder encoder = KvEncoder::refined;
 };

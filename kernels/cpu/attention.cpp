@@ -108,7 +108,8 @@ AttentionPartial from_row(const AttentionPartial& partial, int64_t row, int widt
 }  // namespace
 
 void CpuBackend::attention(const Attention& op) {
-    if (!raw(op.cache.k) || !raw(op.cache.v) || op.cache.v.rotate || op.cache.v_scale != nullptr) {
+    if (!raw(op.cache.k) || !raw(op.cache.v) || op.cache.v.rotate || op.cache.v_scale != nullptr ||
+        op.cache.masked_cells > 0) {
         return reference_->attention(op);
     }
     const Rows rows{op};

@@ -41,6 +41,7 @@ class CpuBackend final : public Backend {
     void kv_basis(const KvRows& rows, float* q, int heads) override;
     bool kv_store(const KvRows& rows) override;
     void kv_overlay(const KvRows& rows) override;
+    void kv_load(const KvRows& rows, int64_t position) override;
     // attention.cpp
     void attention(const Attention& op) override;
     // causal_conv.cpp

@@ -15,11 +15,13 @@ bool raw(const KvView& cache) { return kv_format_spec(cache.k.format).raw() && k
 
 void CpuBackend::kv_basis(const KvRows& rows, float* q, int heads) { reference_->kv_basis(rows, q, heads); }
 
+void CpuBackend::kv_load(const KvRows& rows, int64_t position) { reference_->kv_load(rows, position); }
+
 void CpuBackend::kv_overlay(const KvRows& rows) { reference_->kv_overlay(rows); }
 
 bool CpuBackend::kv_store(const KvRows& rows) {
     const KvView& cache = rows.cache;
-    if (!raw(cache)) return reference_->kv_store(rows);
+    if (!raw(cache) || rows.k == nullptr || rows.v == nullptr) return reference_->kv_store(rows);
     const int64_t cell_floats = int64_t{cache.kv_heads} * cache.head_dim;
     std::atomic<bool> finite{true};
     const auto encode = [&](const KvSide& side, const float* x, int first, int count) {

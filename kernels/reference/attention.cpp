@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "kernels/kv_hadamard.h"
 #include "kernels/reference/reference.h"
@@ -73,11 +74,15 @@ class SideReader {
 };
 
 // softmax(q k / sqrt(head_dim)) v of the query at `position`.
-std::vector<double> attend(const float* q, const SideReader& k, const SideReader& v, int64_t position, int head_dim) {
+std::vector<double> attend(const KvView& cache, const float* q, const SideReader& k, const SideReader& v,
+                           int64_t position) {
+    const int head_dim = cache.head_dim;
     const int64_t cells = position + 1;
     std::vector<double> weights(static_cast<size_t>(cells));
     for (int64_t cell = 0; cell < cells; ++cell) {
-        weights[cell] = dot(q, k.row(position, cell), head_dim) / std::sqrt(static_cast<double>(head_dim));
+        const bool masked = cell >= cache.masked_first && cell < cache.masked_first + cache.masked_cells;
+        const double score = dot(q, k.row(position, cell), head_dim) / std::sqrt(static_cast<double>(head_dim));
+        weights[cell] = masked ? -std::numeric_limits<double>::infinity() : score;
     }
     const double largest = *std::max_element(weights.begin(), weights.end());
     double sum = 0;
@@ -104,6 +109,26 @@ void finish(const Attention& op, int kv_head, const std::vector<double>& mean, c
 
 }  // namespace
 
+void kv_load(const KvRows& rows, int64_t position) {
+    Attention op;  // a pass of no new cells, so that every cell is read from where the cache keeps it
+    op.cache = rows.cache;
+    op.first_cell = position + 1;
+    const KvOverlay& overlay = rows.cache.overlay;
+    const int dim = rows.cache.head_dim;
+    const auto load = [&](const KvSide& side, const f16_bits* sinks, const f16_bits* ring, int head, float* out) {
+        if (out == nullptr) return;
+        const SideReader reader(op, side, nullptr, sinks, ring, head);
+        for (int t = 0; t < rows.tokens; ++t) {
+            const float* row = reader.row(position, rows.first_cell + t);
+            std::copy_n(row, dim, out + (int64_t{t} * rows.cache.kv_heads + head) * dim);
+        }
+    };
+    for (int head = 0; head < rows.cache.kv_heads; ++head) {
+        load(rows.cache.k, overlay.sink_k, overlay.ring_k, head, rows.k);
+        load(rows.cache.v, overlay.sink_v, overlay.ring_v, head, rows.v);
+    }
+}
+
 void attention(const Attention& op) {
     const int dim = op.cache.head_dim;
     const int queries_per_kv_head = op.heads / op.cache.kv_heads;
@@ -114,7 +139,7 @@ void attention(const Attention& op) {
         for (int t = 0; t < op.tokens; ++t) {
             for (int n = 0; n < queries_per_kv_head; ++n) {
                 const int64_t row = int64_t{t} * op.heads + kv_head * queries_per_kv_head + n;
-                const std::vector<double> mean = attend(op.q + row * dim, k, v, op.first_cell + t, dim);
+                const std::vector<double> mean = attend(op.cache, op.q + row * dim, k, v, op.first_cell + t);
                 finish(op, kv_head, mean, op.q_gate + row * 2 * dim + dim, op.out + row * dim);
             }
         }

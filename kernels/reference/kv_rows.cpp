@@ -12,6 +12,7 @@ struct Side {
     const float* rows;  // [T][kv_heads][head_dim]
 };
 
+// `rows` is null where the caller leaves a side alone.
 std::array<Side, 2> sides(const KvRows& rows) { return {Side{rows.cache.k, rows.k}, Side{rows.cache.v, rows.v}}; }
 
 const float* new_row(const KvRows& rows, const Side& side, int64_t cell, int head) {
@@ -78,9 +79,10 @@ void copy_row(const KvRows& rows, const Side& side, int64_t cell, f16_bits* base
 void kv_basis(const KvRows& rows, float* q, int heads) {
     const KvView& cache = rows.cache;
     const int dim = cache.head_dim;
-    for (int64_t row = 0; cache.k.rotate && row < int64_t{rows.tokens} * heads; ++row) hadamard(q + row * dim, dim);
+    for (int64_t row = 0; cache.k.rotate && q != nullptr && row < int64_t{rows.tokens} * heads; ++row) hadamard(q + row * dim, dim);
     for (int64_t row = 0; row < int64_t{rows.tokens} * cache.kv_heads; ++row) {
-        if (cache.k.rotate) hadamard(rows.k + row * dim, dim);
+        if (cache.k.rotate && rows.k != nullptr) hadamard(rows.k + row * dim, dim);
+        if (rows.v == nullptr) continue;
         float* v = rows.v + row * dim;
         const float* scale = cache.v_scale == nullptr ? nullptr : cache.v_scale + row % cache.kv_heads * dim;
         for (int i = 0; scale != nullptr && i < dim; ++i) v[i] /= scale[i];
@@ -90,25 +92,23 @@ void kv_basis(const KvRows& rows, float* q, int heads) {
 
 bool kv_store(const KvRows& rows) {
     for (const Side& side : sides(rows)) {
-        if (!store_side(rows, side)) return false;
+        if (side.rows != nullptr && !store_side(rows, side)) return false;
     }
     return true;
 }
 
 void kv_overlay(const KvRows& rows) {
     const KvOverlay& overlay = rows.cache.overlay;
-    const auto [k, v] = sides(rows);
-    for (int64_t cell = rows.first_cell; cell < rows.first_cell + rows.tokens; ++cell) {
-        for (const Side& side : {k, v}) {
+    const std::array<Side, 2> both = sides(rows);
+    const std::array<f16_bits*, 2> sink = {overlay.sink_k, overlay.sink_v};
+    const std::array<f16_bits*, 2> ring = {overlay.ring_k, overlay.ring_v};
+    for (size_t i = 0; i < both.size(); ++i) {
+        const Side& side = both[i];
+        if (side.rows == nullptr) continue;
+        for (int64_t cell = rows.first_cell; cell < rows.first_cell + rows.tokens; ++cell) {
             if (side.cache.open != nullptr) copy_row(rows, side, cell, side.cache.open, cell % kKvGroupCells);
-        }
-        if (cell < overlay.sinks) {
-            copy_row(rows, k, cell, overlay.sink_k, cell);
-            copy_row(rows, v, cell, overlay.sink_v, cell);
-        }
-        if (overlay.window > 0) {
-            copy_row(rows, k, cell, overlay.ring_k, cell % overlay.window);
-            copy_row(rows, v, cell, overlay.ring_v, cell % overlay.window);
+            if (cell < overlay.sinks) copy_row(rows, side, cell, sink[i], cell);
+            if (overlay.window > 0) copy_row(rows, side, cell, ring[i], cell % overlay.window);
         }
     }
 }

@@ -24,6 +24,7 @@ void kv_basis(const KvRows& rows, float* q, int heads);
 bool kv_store(const KvRows& rows);
 void kv_overlay(const KvRows& rows);
 // attention.cpp
+void kv_load(const KvRows& rows, int64_t position);
 void attention(const Attention& op);
 // causal_conv.cpp
 void causal_conv(const CausalConv& op);

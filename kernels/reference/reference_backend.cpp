@@ -20,6 +20,7 @@ class ReferenceBackend final : public Backend {
     void kv_basis(const KvRows& rows, float* q, int heads) override { reference::kv_basis(rows, q, heads); }
     bool kv_store(const KvRows& rows) override { return reference::kv_store(rows); }
     void kv_overlay(const KvRows& rows) override { reference::kv_overlay(rows); }
+    void kv_load(const KvRows& rows, int64_t position) override { reference::kv_load(rows, position); }
     void attention(const Attention& op) override { reference::attention(op); }
     void causal_conv(const CausalConv& op) override { reference::causal_conv(op); }
     void gated_delta(const GatedDelta& op) override {
