@@ -99,6 +99,8 @@ void CpuBackend::moe(const Moe& op) {
     const int top_k = op.experts.empty() ? 0 : op.top_k;
     Moe counted = op;
     counted.top_k = top_k;
+    // No real model: one token's activations are larger than the scratch.
+    if (MoeRound::scratch_bytes(counted, 1) > kSharedScratchBytes) return reference_->moe(op);
     int round = kMoeRoundTokens;
     while (round > 1 && MoeRound::scratch_bytes(counted, round) > kSharedScratchBytes) round /= 2;
     for (int first = 0; first < op.tokens; first += round) {

@@ -45,9 +45,16 @@ void tile(const DotProducts& op, const std::byte* w, const float* const* x, floa
     const int64_t row_bytes = op.row_bytes;
     int64_t col = span.first_col;
     w += col / Weights::kStep * Weights::kStepBytes;
+    // The rows after these are asked for in the order of memory: several short streams in one page keep the hardware
+    // from seeing that they make one long one.
+    const std::byte* ahead = w + Rows * row_bytes;
     for (; col + Weights::kStep <= end; col += Weights::kStep, w += Weights::kStepBytes) {
         typename Weights::Scale scale[Rows];
-        for (int r = 0; r < Rows; ++r) scale[r] = Weights::scale(w + r * row_bytes);
+        for (int r = 0; r < Rows; ++r) {
+            scale[r] = Weights::scale(w + r * row_bytes);
+            if constexpr (Weights::kStreams) __builtin_prefetch(ahead + r * Weights::kStepBytes);
+        }
+        ahead += Rows * Weights::kStepBytes;
         for (int v = 0; v < Weights::kStep / kLanes; ++v) {
             VecF value[Tokens];
             for (int t = 0; t < Tokens; ++t) value[t] = load(x[t] + col + v * kLanes);

@@ -12,6 +12,7 @@
 namespace octavo::OCTAVO_ISA {
 
 struct F32Row {
+    static constexpr bool kStreams = false;
     static constexpr int kStep = kLanes;
     static constexpr int kStepBytes = kLanes * 4;
     struct Scale {};
@@ -24,6 +25,7 @@ struct F32Row {
 
 template <VecF (*Load)(const uint16_t*)>
 struct HalfRow {
+    static constexpr bool kStreams = true;
     static constexpr int kStep = kLanes;
     static constexpr int kStepBytes = kLanes * 2;
     struct Scale {};
@@ -41,6 +43,7 @@ using Bf16Row = HalfRow<load_bf16>;
 
 // Blocks of 32: a half-precision scale, then 32 signed bytes.
 struct Q8_0Row {
+    static constexpr bool kStreams = true;
     static constexpr int kStep = 32;
     static constexpr int kStepBytes = 34;
     using Scale = VecF;
