@@ -1,12 +1,5 @@
 # SentencePiece: link octavo_sentencepiece, and octavo_sentencepiece_trainer in tests that make a tokenizer.
 # The static libraries that tools/setup builds come first; the packaged shared ones serve where it could not.
-if(DEFINED ENV{OCTAVO_CACHE})
-    set(default_cache $ENV{OCTAVO_CACHE})
-else()
-    set(default_cache ${CMAKE_SOURCE_DIR}/.cache)
-endif()
-set(OCTAVO_CACHE ${default_cache} CACHE PATH "Folder of the libraries that tools/setup builds")
-
 set(prefix ${OCTAVO_CACHE}/sentencepiece)
 find_path(OCTAVO_SENTENCEPIECE_INCLUDE sentencepiece_processor.h HINTS ${prefix}/include)
 find_library(OCTAVO_SENTENCEPIECE_LIBRARY NAMES libsentencepiece.a sentencepiece HINTS ${prefix}/lib)
