@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "models/tensors/quote_name.h"
 #include "models/tokenizer/sentencepiece_proto.h"
 #include "models/tokenizer/utf8.h"
 
@@ -16,13 +17,6 @@ constexpr std::string_view space_symbol = "\xE2\x96\x81";  // U+2581
 constexpr std::size_t max_token_bytes = 4096;
 
 Error input_error(std::string message) { return {ErrorKind::input, std::move(message)}; }
-
-// A token of a file inside a message: short, without control characters.
-std::string shown(std::string_view token) {
-    std::string text;
-    for (const char c : token.substr(0, 40)) text += c >= 0x20 && c < 0x7F ? c : '?';
-    return token.size() > 40 ? text + "..." : text;
-}
 
 std::string replace_all(std::string_view text, std::string_view from, std::string_view to) {
     std::string out;
@@ -86,7 +80,7 @@ class Builder {
             const std::string_view token = source_.tokens[id];
             const int32_t number = source_.types[id];
             const auto fault = [&](std::string_view what) {
-                return input_error(fmt::format("Token {} (\"{}\") of the tokenizer {}.", id, shown(token), what));
+                return input_error(fmt::format("Token {} ({}) of the tokenizer {}.", id, quote_name(token), what));
             };
             if (token.empty()) return fault("is empty");
             if (token.size() > max_token_bytes)
@@ -130,8 +124,8 @@ class Builder {
         used_.reserve(source_.tokens.size());
         for (int32_t id = 0; id < size(); ++id)
             if (!used_.insert(source_.tokens[id]).second)
-                return input_error(fmt::format("Token {} (\"{}\") of the tokenizer occurs a second time.", id,
-                                               shown(source_.tokens[id])));
+                return input_error(fmt::format("Token {} ({}) of the tokenizer occurs a second time.", id,
+                                               quote_name(source_.tokens[id])));
         return {};
     }
 
@@ -143,9 +137,9 @@ class Builder {
             const std::optional<int> byte = byte_of(source_.tokens[id]);
             if (!byte)
                 return input_error(
-                    fmt::format("Token {} (\"{}\") of the tokenizer is a byte token, but its name is not "
+                    fmt::format("Token {} ({}) of the tokenizer is a byte token, but its name is not "
                                 "of the form <0x0A>.",
-                                id, shown(source_.tokens[id])));
+                                id, quote_name(source_.tokens[id])));
             ids[*byte] = id;
             ++count;
         }

@@ -1,12 +1,13 @@
-// Pocket's vocabulary, from its tokenizer.model and from GGUF arrays, against the ids of an independent implementation
-// (tests/fixtures/tokenizer/pocket_tokenize.json says which).
+// Pocket's vocabulary, from the bundled GGUF file and from its tokenizer.model, against the ids of an independent
+// implementation (tests/fixtures/tokenizer/pocket_tokenize.json says which).
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "models/tokenizer/sentencepiece_proto.h"
+#include "models/bundled/bundled.h"
+#include "models/model.h"
 #include "models/tokenizer/sentencepiece_tokenizer.h"
 #include "models/tokenizer/utf8.h"
 #include "tests/support/text_files.h"
@@ -17,27 +18,17 @@ namespace {
 using Ids = std::vector<int32_t>;
 using TokenizerPtr = std::shared_ptr<const Tokenizer>;
 
+constexpr const char* model_file = "models/pocket/hf/tokenizer.model";
+constexpr const char* missing = "Pocket's tokenizer.model is not beside the source tree";
 constexpr SpecialIds pocket_ids = {.end_of_text = 2, .padding = 3, .unknown = 0};
 
 class TokenizerPocket : public testing::Test {
   protected:
     void SetUp() override {
-        const auto file = test::shared_text("models/pocket/hf/tokenizer.model");
-        if (!file) GTEST_SKIP() << "Pocket's tokenizer.model is not beside the source tree";
-        file_ = *file;
-        Result<TokenizerPtr> made = make_sentencepiece(file_, pocket_ids);
-        ASSERT_TRUE(made) << made.error().message;
-        tokenizer_ = *made;
-    }
-
-    // The arrays as a GGUF file has them: there the ChatML tokens are control tokens.
-    TokenizerPtr from_arrays() const {
-        Result<SentencePieceModel> model = read_sentencepiece_model(file_);
-        if (!model) return nullptr;
-        for (const int id : {1, 2, 3}) model->types[id] = static_cast<int32_t>(PieceType::control);
-        Result<TokenizerPtr> made =
-            make_sentencepiece({model->tokens, model->scores, model->types, pocket_ids, model->add_space_prefix});
-        return made ? *made : nullptr;
+        const Result<std::shared_ptr<const Model>> model = open_model(bundled_model(), "bundled");
+        ASSERT_TRUE(model) << model.error().message;
+        tokenizer_ = (*model)->tokenizer;
+        ASSERT_TRUE(tokenizer_);
     }
 
     Ids encode(const std::vector<PromptPart>& parts) const {
@@ -47,36 +38,44 @@ class TokenizerPocket : public testing::Test {
     }
     Ids encode_text(const std::string& text) const { return encode({{text, false}}); }
 
-    std::string file_;
     TokenizerPtr tokenizer_;
 };
 
-TEST_F(TokenizerPocket, EqualsTheReferenceFromBothSources) {
-    const TokenizerPtr arrays = from_arrays();
-    ASSERT_TRUE(arrays);
+void expect_reference_ids(const Tokenizer& tokenizer) {
     const nlohmann::json fixture = nlohmann::json::parse(test::fixture_text("tokenizer/pocket_tokenize.json"));
     for (const nlohmann::json& item : fixture["cases"]) {
         const auto text = item["text"].get<std::string>();
-        const Ids expected = item["ids"].get<Ids>();
-        EXPECT_EQ(encode({{text, true}}), expected) << text.substr(0, 100);
-        const Result<Ids> from_gguf = arrays->encode({{text, true}});
-        ASSERT_TRUE(from_gguf) << from_gguf.error().message;
-        EXPECT_EQ(*from_gguf, expected) << text.substr(0, 100);
+        const Result<Ids> ids = tokenizer.encode({{text, true}});
+        ASSERT_TRUE(ids) << ids.error().message;
+        EXPECT_EQ(*ids, item["ids"].get<Ids>()) << text.substr(0, 100);
     }
     EXPECT_EQ(fixture["cases"].size(), 68u);
 }
 
-TEST_F(TokenizerPocket, BothSourcesDescribeTheSameTokens) {
-    const TokenizerPtr arrays = from_arrays();
-    ASSERT_TRUE(arrays);
+TEST_F(TokenizerPocket, EqualsTheReference) { expect_reference_ids(*tokenizer_); }
+
+TEST_F(TokenizerPocket, ModelFileAndGgufDescribeTheSameTokens) {
+    const auto file = test::shared_text(model_file);
+    if (!file) GTEST_SKIP() << missing;
+    const Result<TokenizerPtr> other = make_sentencepiece(*file, pocket_ids);
+    ASSERT_TRUE(other) << other.error().message;
+    expect_reference_ids(**other);
     ASSERT_EQ(tokenizer_->vocab_size(), 8192);
-    ASSERT_EQ(arrays->vocab_size(), 8192);
+    ASSERT_EQ((*other)->vocab_size(), 8192);
     for (int id = 0; id < 8192; ++id) {
-        EXPECT_EQ(tokenizer_->token_bytes(id), arrays->token_bytes(id)) << id;
-        EXPECT_EQ(tokenizer_->special_name(id), arrays->special_name(id)) << id;
+        EXPECT_EQ((*other)->token_bytes(id), tokenizer_->token_bytes(id)) << id;
+        EXPECT_EQ((*other)->special_name(id), tokenizer_->special_name(id)) << id;
     }
+    EXPECT_EQ((*other)->stop_ids(), (Ids{2, 3}));
     EXPECT_EQ(tokenizer_->stop_ids(), (Ids{2, 3}));
-    EXPECT_EQ(arrays->stop_ids(), (Ids{2, 3}));
+}
+
+// The library is talkative.
+TEST_F(TokenizerPocket, NothingIsWrittenToStandardError) {
+    testing::internal::CaptureStderr();
+    const auto model = open_model(bundled_model(), "bundled");
+    EXPECT_TRUE(model && (*model)->tokenizer->encode_text("text \xFF"));
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST_F(TokenizerPocket, TellsWhatItsTokensAre) {
@@ -178,15 +177,17 @@ TEST_F(TokenizerPocket, LongTextEqualsItsWordsOneByOne) {
     EXPECT_EQ(encode_text(text), expected);
 }
 
-TEST_F(TokenizerPocket, DamagedFilesAreRefusedOrSound) {
+TEST_F(TokenizerPocket, DamagedModelFilesAreRefusedOrSound) {
+    const auto file = test::shared_text(model_file);
+    if (!file) GTEST_SKIP() << missing;
     for (std::size_t size = 0; size < 4000; size += 7) {
-        const Result<TokenizerPtr> made = make_sentencepiece(std::string_view(file_).substr(0, size), pocket_ids);
+        const Result<TokenizerPtr> made = make_sentencepiece(std::string_view(*file).substr(0, size), pocket_ids);
         ASSERT_FALSE(made) << size;
         ASSERT_FALSE(made.error().message.empty());
     }
     std::mt19937 random(5);
     for (int round = 0; round < 200; ++round) {
-        std::string damaged = file_;
+        std::string damaged = *file;
         for (int i = 0; i < 3; ++i) damaged[random() % damaged.size()] = static_cast<char>(random());
         const Result<TokenizerPtr> made = make_sentencepiece(damaged, pocket_ids);
         if (made) {

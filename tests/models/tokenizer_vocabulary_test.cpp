@@ -148,8 +148,8 @@ TEST(TokenizerVocabulary, EveryFaultHasItsSentence) {
     };
     spoilt([](Vocabulary& v) { v.scores.pop_back(); }, "264 tokens");
     spoilt([](Vocabulary& v) { v.types.push_back(1); }, "265 types");
-    spoilt([](Vocabulary& v) { v.tokens[5] = ""; }, "Token 5 (\"\") of the tokenizer is empty");
-    spoilt([](Vocabulary& v) { v.tokens[5] = "\xC3"; }, "Token 5 (\"?\") of the tokenizer is not valid UTF-8");
+    spoilt([](Vocabulary& v) { v.tokens[5] = ""; }, "Token 5 ('') of the tokenizer is empty");
+    spoilt([](Vocabulary& v) { v.tokens[5] = "\xC3"; }, "Token 5 ('\\xc3') of the tokenizer is not valid UTF-8");
     spoilt([](Vocabulary& v) { v.tokens[5] = std::string(5000, 'x'); }, "5000 bytes");
     spoilt([](Vocabulary& v) { v.tokens[5] = "ab"; }, "a second time");
     spoilt([](Vocabulary& v) { v.tokens[5] = "<0x00>"; }, "a second time");
@@ -272,8 +272,8 @@ TEST(TokenizerVocabulary, ModelsThatChangeTextAreRefused) {
 }
 
 TEST(TokenizerVocabulary, OtherFilesAreNoModels) {
-    for (const std::string file : {std::string(), std::string("GGUF"), std::string(100, '\0'), std::string(100, '\xFF'),
-                                   std::string("{\"model\": \"tokenizer.json\"}")}) {
+    for (const std::string& file : {std::string(), std::string("GGUF"), std::string(100, '\0'),
+                                    std::string(100, '\xFF'), std::string("{\"model\": \"tokenizer.json\"}")}) {
         const Result<TokenizerPtr> made = make_sentencepiece(file, {});
         ASSERT_FALSE(made);
         EXPECT_GT(made.error().message.size(), 20u);
