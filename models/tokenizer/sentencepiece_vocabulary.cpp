@@ -168,6 +168,8 @@ class Builder {
         out_.add_space_prefix = source_.add_space_prefix;
         SentencePieceWriter writer;
         for (int32_t id = 0; id < size(); ++id) add(id, use(id), writer);
+        // Without a token for U+2581 a space would become the three bytes of that character and come back as it.
+        if (!has_space_ && !out_.byte_ids.empty()) out_.inseparable.add(" ", out_.byte_ids[' ']);
         out_.model = writer.finish(!out_.byte_ids.empty(), out_.unknown_id);
         find_stops();
     }
@@ -180,6 +182,7 @@ class Builder {
             const bool unused = use == Use::unused;
             writer.add(token, score, unused ? PieceType::unused : PieceType::normal);
             if (unused) out_.can_cut_text = false;
+            if (token == space_symbol) has_space_ = true;
             add_pairs(token);
             out_.bytes[id] = std::move(text);
             return;
@@ -229,6 +232,7 @@ class Builder {
 
     const SentencePieceSource& source_;
     std::unordered_set<std::string_view> used_;  // all token names
+    bool has_space_ = false;
     SentencePieceVocabulary out_;
 };
 

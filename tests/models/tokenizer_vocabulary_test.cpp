@@ -107,6 +107,14 @@ TEST(TokenizerVocabulary, BytesStandInForWhatIsUnknown) {
     EXPECT_EQ(decode(*tokenizer, *tokenizer->encode_text(typed)), typed) << "the name of a byte token is only text";
 }
 
+TEST(TokenizerVocabulary, ASpaceComesBackWithoutATokenForIt) {
+    Vocabulary v = with_bytes();
+    v.tokens[7] = "d";
+    const TokenizerPtr tokenizer = v.must_make();
+    ASSERT_TRUE(tokenizer);
+    EXPECT_EQ(*tokenizer->encode_text("c c"), (Ids{6, 8 + ' ', 6}));
+}
+
 TEST(TokenizerVocabulary, SpecialTokensOfOneCharacterAreNotFoundInText) {
     Vocabulary v = with_bytes();
     const int32_t control = v.add("#", PieceType::control);
