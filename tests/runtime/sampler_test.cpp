@@ -215,12 +215,12 @@ TEST(Sampler, SelectionsAgreeWithSorting) {
         const std::set<int32_t> allowed(ranking.begin(), ranking.begin() + static_cast<ptrdiff_t>(kept));
         Sampler sampler(options);
         std::set<int32_t> seen;
-        for (int i = 0; i < 1500; ++i) {
+        for (int i = 0; i < 300; ++i) {
             const int32_t id = *sampler.sample(logits, {});
             EXPECT_TRUE(allowed.contains(id)) << "round " << round << " id " << id;
             seen.insert(id);
         }
-        EXPECT_GT(seen.size(), std::min<size_t>(kept, 400) / 2) << "round " << round;
+        EXPECT_GT(seen.size(), std::min<size_t>(kept, 100) / 2) << "round " << round;
     }
 }
 
