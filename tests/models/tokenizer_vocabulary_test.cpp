@@ -107,6 +107,20 @@ TEST(TokenizerVocabulary, BytesStandInForWhatIsUnknown) {
     EXPECT_EQ(decode(*tokenizer, *tokenizer->encode_text(typed)), typed) << "the name of a byte token is only text";
 }
 
+TEST(TokenizerVocabulary, TextIsNeverCutWhereTokensReachAcross) {
+    Vocabulary v = letters();
+    const int32_t across = v.add("c\u2581");
+    const TokenizerPtr tokenizer = v.must_make();
+    ASSERT_TRUE(tokenizer);
+    EXPECT_EQ(*tokenizer->encode_text("c c c"), (Ids{across, across, 6}));
+    // "ab" pairs all along, longer than what the library is given at once: no pair may be torn.
+    std::string text = "c";
+    for (int i = 0; i < 10000; ++i) text += "ab";
+    Ids expected(10001, 2);
+    expected[0] = 6;
+    EXPECT_EQ(*tokenizer->encode_text(text), expected);
+}
+
 TEST(TokenizerVocabulary, ASpaceComesBackWithoutATokenForIt) {
     Vocabulary v = with_bytes();
     v.tokens[7] = "d";
