@@ -119,8 +119,8 @@ Result<Model> read_safetensors_model(const std::filesystem::path& folder) {
     if (!description) return description.error();
     Result<SafetensorsCheckpoint> checkpoint = open_safetensors(folder);
     if (!checkpoint) return checkpoint.error();
-    Result<HybridWeightsFile> weights = read_hybrid_weights(*description, checkpoint->tensors,
-                                                            names_of(checkpoint->tensors), "num_hidden_layers");
+    Result<HybridWeightsFile> weights =
+        read_hybrid_weights(*description, checkpoint->tensors, names_of(checkpoint->tensors), "num_hidden_layers");
     if (!weights) return weights.error();
 
     Model model;

@@ -28,9 +28,7 @@ Result<int64_t> shard_count(const GgufMetadata& metadata) {
     return std::max<int64_t>(shards, 1);
 }
 
-std::string shard_suffix(int64_t number, int64_t count) {
-    return fmt::format("-{:05}-of-{:05}.gguf", number, count);
-}
+std::string shard_suffix(int64_t number, int64_t count) { return fmt::format("-{:05}-of-{:05}.gguf", number, count); }
 
 // "dir/name" of "dir/name-00002-of-00003.gguf".
 Result<std::string> shard_stem(const std::filesystem::path& path, int64_t count) {
@@ -39,9 +37,10 @@ Result<std::string> shard_stem(const std::filesystem::path& path, int64_t count)
         const std::string suffix = shard_suffix(number, count);
         if (text.ends_with(suffix)) return text.substr(0, text.size() - suffix.size());
     }
-    return bad(fmt::format("key '{}' says the model is split in {} files, but this file's name does not end in '{}', "
-                           "so the others cannot be found; keep the original names",
-                           kCountKey, count, shard_suffix(1, count)));
+    return bad(
+        fmt::format("key '{}' says the model is split in {} files, but this file's name does not end in '{}', "
+                    "so the others cannot be found; keep the original names",
+                    kCountKey, count, shard_suffix(1, count)));
 }
 
 struct OpenFile {
@@ -91,8 +90,9 @@ Result<GgufCheckpoint> open_shards(const std::filesystem::path& path, int64_t co
     for (int64_t number = 1; number <= count; ++number) {
         const std::filesystem::path shard = *stem + shard_suffix(number, count);
         if (Status status = add_shard(checkpoint, shard, number, count); !status) {
-            return Error{status.error().kind, fmt::format("file {} of {} ({}): {}", number, count,
-                                                          quote_name(shard.filename().string()), status.error().message)};
+            return Error{status.error().kind,
+                         fmt::format("file {} of {} ({}): {}", number, count, quote_name(shard.filename().string()),
+                                     status.error().message)};
         }
     }
     const auto total = checkpoint.metadata.integer(kTensorsKey);
@@ -129,7 +129,8 @@ Result<GgufCheckpoint> open_gguf(std::span<const std::byte> bytes) {
     if (!file) return file.error();
     const Result<int64_t> count = shard_count(file->metadata);
     if (!count) return count.error();
-    if (*count > 1) return bad(fmt::format("key '{}' is {}; only a whole model can be read from memory", kCountKey, *count));
+    if (*count > 1)
+        return bad(fmt::format("key '{}' is {}; only a whole model can be read from memory", kCountKey, *count));
     return single(std::move(*file));
 }
 

@@ -111,7 +111,8 @@ Error ends_inside(std::string_view key) {
 Status read_array(Cursor& cursor, std::span<const std::byte> bytes, GgufEntry& entry) {
     const Result<GgufType> element = read_type(cursor, entry.key);
     if (!element) return element.error();
-    if (*element == GgufType::array) return bad("key {} is an array of arrays; no model needs one", quote_name(entry.key));
+    if (*element == GgufType::array)
+        return bad("key {} is an array of arrays; no model needs one", quote_name(entry.key));
     entry.element = *element;
     const auto count = cursor.read<uint64_t>();
     if (!count) return ends_inside(entry.key);
@@ -260,17 +261,17 @@ Status place_tensors(std::vector<Record>& records, std::span<const std::byte> da
             return bad("tensor {} has offset {}, not a multiple of the alignment {}", name, record.offset, alignment);
         }
         if (record.offset > data.size() || record.bytes > data.size() - record.offset) {
-            return bad("tensor {} ({} bytes at offset {}) goes beyond the end of the file; the file is cut off or "
-                       "broken",
-                       name, record.bytes, record.offset);
+            return bad(
+                "tensor {} ({} bytes at offset {}) goes beyond the end of the file; the file is cut off or "
+                "broken",
+                name, record.bytes, record.offset);
         }
         record.tensor.data = data.subspan(record.offset, record.bytes);
     }
     std::vector<size_t> order(records.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-        return std::pair(records[a].offset, a) < std::pair(records[b].offset, b);
-    });
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return std::pair(records[a].offset, a) < std::pair(records[b].offset, b); });
     for (size_t i = 1; i < order.size(); ++i) {
         const Record& before = records[order[i - 1]];
         const Record& after = records[order[i]];

@@ -16,7 +16,7 @@ struct TypeInfo {
 };
 
 // By type number.
-constexpr TypeInfo kTypes[] = {{"U8", 1},  {"I8", 1},   {"U16", 2},    {"I16", 2},   {"U32", 4}, {"I32", 4}, {"F32", 4},
+constexpr TypeInfo kTypes[] = {{"U8", 1},   {"I8", 1},     {"U16", 2},   {"I16", 2}, {"U32", 4}, {"I32", 4}, {"F32", 4},
                                {"bool", 1}, {"string", 0}, {"array", 0}, {"U64", 8}, {"I64", 8}, {"F64", 8}};
 
 template <class T>
@@ -146,8 +146,7 @@ GgufMetadata::Optional<std::vector<bool>> GgufMetadata::booleans(std::string_vie
                           });
 }
 
-GgufMetadata::Optional<std::vector<std::string_view>> GgufMetadata::texts(std::string_view key,
-                                                                          uint64_t limit) const {
+GgufMetadata::Optional<std::vector<std::string_view>> GgufMetadata::texts(std::string_view key, uint64_t limit) const {
     const GgufEntry* entry = find(key);
     size_t offset = 0;  // strings differ in length: walk along
     if (entry && entry->type == GgufType::array && entry->element != GgufType::string) {

@@ -47,7 +47,8 @@ std::string key_of(const HybridConfig& config, int HybridConfig::*member, Naming
     for (const auto fields : {common_sizes(), expert_sizes()}) {
         for (const SizeField& field : fields) {
             if (field.member != member) continue;
-            return naming == Naming::gguf ? fmt::format("{}.{}", config.architecture, field.gguf) : std::string(field.hf);
+            return naming == Naming::gguf ? fmt::format("{}.{}", config.architecture, field.gguf)
+                                          : std::string(field.hf);
         }
     }
     return "?";
@@ -58,9 +59,9 @@ Status check_parts(const HybridConfig& config, Naming naming, int C::*parts, int
     const int part = config.*parts;
     const int all = config.*whole;
     if (part <= all && (!divides || all % part == 0)) return {};
-    return Error{ErrorKind::input, fmt::format("'{}' is {} but '{}' is {}; expected {}", key_of(config, parts, naming),
-                                               part, key_of(config, whole, naming), all,
-                                               divides ? "a divisor of it" : "no more than that")};
+    return Error{ErrorKind::input,
+                 fmt::format("'{}' is {} but '{}' is {}; expected {}", key_of(config, parts, naming), part,
+                             key_of(config, whole, naming), all, divides ? "a divisor of it" : "no more than that")};
 }
 
 Status check_rope(const HybridConfig& config, const RopeSettings& rope, Naming naming) {
@@ -82,9 +83,9 @@ const Architecture* find_architecture(std::string_view gguf_name) {
 }
 
 const Architecture* find_hf_architecture(std::string_view model_type) {
-    const auto* found = std::find_if(
-        std::begin(kArchitectures), std::end(kArchitectures),
-        [&](const Architecture& a) { return a.hf_type == model_type || a.hf_text_type == model_type; });
+    const auto* found = std::find_if(std::begin(kArchitectures), std::end(kArchitectures), [&](const Architecture& a) {
+        return a.hf_type == model_type || a.hf_text_type == model_type;
+    });
     return found == std::end(kArchitectures) ? nullptr : found;
 }
 

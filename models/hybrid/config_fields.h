@@ -14,11 +14,11 @@
 namespace octavo {
 
 struct Architecture {
-    std::string_view name;            // general.architecture
-    std::string_view hf_type;         // model_type
-    std::string_view hf_text_type;    // model_type of the text part
-    bool dense = false;               // one feed-forward block instead of experts
-    bool gguf_tiles_heads = false;    // GGUF files order value heads tiled (model_spec section 9.3)
+    std::string_view name;          // general.architecture
+    std::string_view hf_type;       // model_type
+    std::string_view hf_text_type;  // model_type of the text part
+    bool dense = false;             // one feed-forward block instead of experts
+    bool gguf_tiles_heads = false;  // GGUF files order value heads tiled (model_spec section 9.3)
 };
 
 const Architecture* find_architecture(std::string_view gguf_name);

@@ -74,12 +74,13 @@ Result<const Architecture*> read_architecture(const GgufMetadata& metadata) {
     if (!*name) return missing_key(kKey);
     const Architecture* architecture = find_architecture(**name);
     if (architecture) return architecture;
-    return Error{ErrorKind::input, fmt::format("'{}' is {}; supported are qwen3next, qwen35moe and qwen35", kKey,
-                                               quote_name(**name))};
+    return Error{ErrorKind::input,
+                 fmt::format("'{}' is {}; supported are qwen3next, qwen35moe and qwen35", kKey, quote_name(**name))};
 }
 
 void read_sizes(Keys& keys, std::span<const SizeField> fields, HybridConfig& config) {
-    for (const SizeField& field : fields) config.*field.member = static_cast<int>(keys.integer(field.gguf, 1, field.most));
+    for (const SizeField& field : fields)
+        config.*field.member = static_cast<int>(keys.integer(field.gguf, 1, field.most));
 }
 
 RopeSettings read_rope(Keys& keys) {
@@ -121,7 +122,8 @@ void read_recurrent_layers(Keys& keys, const GgufMetadata& metadata, int all_lay
     const std::vector<bool>& recurrent = **array;
     const size_t count = recurrent.size();
     if (count != config.layer_kinds.size() && count != static_cast<size_t>(all_layers)) {
-        return keys.fail({ErrorKind::input, fmt::format("key '{}' has {} entries for {} layers", key, count, all_layers)});
+        return keys.fail(
+            {ErrorKind::input, fmt::format("key '{}' has {} entries for {} layers", key, count, all_layers)});
     }
     for (size_t layer = 0; layer < config.layer_kinds.size(); ++layer) set(layer, recurrent[layer]);
 }
@@ -129,11 +131,13 @@ void read_recurrent_layers(Keys& keys, const GgufMetadata& metadata, int all_lay
 void read_layers(Keys& keys, const GgufMetadata& metadata, HybridDescription& description) {
     HybridConfig& config = description.config;
     const int all_layers = static_cast<int>(keys.integer("block_count", 1, kMostLayers));
-    description.draft_layers = static_cast<int>(keys.integer("nextn_predict_layers", 0, std::min(all_layers - 1, kMostDraftLayers), 0));
+    description.draft_layers =
+        static_cast<int>(keys.integer("nextn_predict_layers", 0, std::min(all_layers - 1, kMostDraftLayers), 0));
     config.layers = all_layers - description.draft_layers;
     config.layer_kinds.assign(static_cast<size_t>(config.layers), LayerKind::gated_delta_net);
     if (keys.has("attention.recurrent_layers")) return read_recurrent_layers(keys, metadata, all_layers, config);
-    const auto interval = static_cast<size_t>(keys.integer("full_attention_interval", 1, kMostLayers, kDefaultInterval));
+    const auto interval =
+        static_cast<size_t>(keys.integer("full_attention_interval", 1, kMostLayers, kDefaultInterval));
     for (size_t layer = interval - 1; layer < config.layer_kinds.size(); layer += interval) {
         config.layer_kinds[layer] = LayerKind::full_attention;
     }
@@ -149,8 +153,9 @@ void read_head_dims(Keys& keys, HybridConfig& config) {
     }
     const int64_t inner = keys.integer("ssm.inner_size", 1, int64_t{kMostHeadDim} * config.gdn_value_heads);
     if (inner % config.gdn_value_heads != 0) {
-        keys.fail({ErrorKind::input, fmt::format("key '{}' is {}, not a multiple of '{}' {}", keys.full("ssm.inner_size"),
-                                                 inner, keys.full("ssm.time_step_rank"), config.gdn_value_heads)});
+        keys.fail(
+            {ErrorKind::input, fmt::format("key '{}' is {}, not a multiple of '{}' {}", keys.full("ssm.inner_size"),
+                                           inner, keys.full("ssm.time_step_rank"), config.gdn_value_heads)});
     }
     config.gdn_value_dim = static_cast<int>(inner / config.gdn_value_heads);
 }

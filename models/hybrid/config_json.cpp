@@ -151,8 +151,10 @@ RopeSettings read_rope(Fields& fields, std::optional<Error>& error, const Hybrid
 void refuse_variants(Fields& top, Fields& fields) {
     if (top.find("quantization_config")) top.unsupported("quantization_config", "quantised safetensors are");
     if (fields.boolean("attention_bias", false)) fields.unsupported("attention_bias", "biases are");
-    if (!fields.boolean("norm_topk_prob", true)) fields.unsupported("norm_topk_prob", "expert weights that do not sum to 1 are");
-    if (!fields.boolean("attn_output_gate", true)) fields.unsupported("attn_output_gate", "attention without a gate is");
+    if (!fields.boolean("norm_topk_prob", true))
+        fields.unsupported("norm_topk_prob", "expert weights that do not sum to 1 are");
+    if (!fields.boolean("attn_output_gate", true))
+        fields.unsupported("attn_output_gate", "attention without a gate is");
     if (fields.text("hidden_act", "silu") != "silu") fields.unsupported("hidden_act", "other functions than silu are");
     if (fields.integer("decoder_sparse_step", 0, INT32_MAX, 1) != 1) {
         fields.unsupported("decoder_sparse_step", "a mix of dense and expert layers is");
@@ -165,9 +167,10 @@ void refuse_variants(Fields& top, Fields& fields) {
 Result<const Architecture*> read_architecture(Fields& top) {
     const std::string type = top.text("model_type", "");
     if (const Architecture* architecture = find_hf_architecture(type)) return architecture;
-    return Error{ErrorKind::input, fmt::format("'model_type' in config.json is {}; supported are qwen3_next, qwen3_5_moe "
-                                               "and qwen3_5 (with or without _text)",
-                                               quote_name(type))};
+    return Error{ErrorKind::input,
+                 fmt::format("'model_type' in config.json is {}; supported are qwen3_next, qwen3_5_moe "
+                             "and qwen3_5 (with or without _text)",
+                             quote_name(type))};
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ Result<RopeScaling> rope_scaling_of(std::string_view type, std::string_view key)
     if (type == "none" || type == "default") return RopeScaling::none;
     if (type == "linear") return RopeScaling::linear;
     if (type == "yarn") return RopeScaling::yarn;
-    return Error{ErrorKind::input, fmt::format("'{}' is {}; only none, linear and yarn are supported", key, quote_name(type))};
+    return Error{ErrorKind::input,
+                 fmt::format("'{}' is {}; only none, linear and yarn are supported", key, quote_name(type))};
 }
 
 RopeTable make_rope_table(const RopeSettings& settings) {

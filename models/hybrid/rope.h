@@ -17,11 +17,11 @@ struct RopeSettings {
     int dims = 0;  // rotary dimensions of a head, even
     double theta = 0;
     RopeScaling scaling = RopeScaling::none;
-    double factor = 1;             // context extension, >= 1
-    double original_context = 0;   // tokens, YaRN only
-    double beta_fast = 32;         // YaRN: turns within the original context above which nothing is interpolated
-    double beta_slow = 1;          // YaRN: turns below which everything is
-    double attention_factor = 1;   // on top of YaRN's own factor on cos and sin
+    double factor = 1;            // context extension, >= 1
+    double original_context = 0;  // tokens, YaRN only
+    double beta_fast = 32;        // YaRN: turns within the original context above which nothing is interpolated
+    double beta_slow = 1;         // YaRN: turns below which everything is
+    double attention_factor = 1;  // on top of YaRN's own factor on cos and sin
 };
 
 struct RopeTable {

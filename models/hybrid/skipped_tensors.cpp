@@ -29,8 +29,9 @@ struct Skipped {
 };
 
 std::string note(const Skipped& skipped, std::string_view reason) {
-    return fmt::format("{} {} not used, {:.1f} MB ({}): {}.", skipped.count, skipped.count == 1 ? "tensor is" : "tensors are",
-                       static_cast<double>(skipped.bytes) * 1e-6, skipped.names, reason);
+    return fmt::format("{} {} not used, {:.1f} MB ({}): {}.", skipped.count,
+                       skipped.count == 1 ? "tensor is" : "tensors are", static_cast<double>(skipped.bytes) * 1e-6,
+                       skipped.names, reason);
 }
 
 std::vector<std::string> draft_prefixes(const HybridDescription& description, const TensorNames& names) {

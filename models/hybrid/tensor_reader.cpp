@@ -50,15 +50,16 @@ Matrix TensorReader::as_matrix(const StoredTensor* tensor, int64_t rows, int64_t
     if (!tensor) return {};
     const WeightTypeSpec& spec = *tensor->weight;
     if (cols % spec.block_values != 0) {
-        fail(bad("tensor {} has rows of {} values, not a multiple of the {} values of a {} block", quote_name(tensor->name),
-                 cols, spec.block_values, spec.name));
+        fail(bad("tensor {} has rows of {} values, not a multiple of the {} values of a {} block",
+                 quote_name(tensor->name), cols, spec.block_values, spec.name));
         return {};
     }
     const auto address = reinterpret_cast<uintptr_t>(tensor->data.data());
     if (spec.block_values == 1 && address % static_cast<uintptr_t>(spec.block_bytes) != 0) {
-        fail(bad("tensor {} does not start at a multiple of {} bytes; save the checkpoint again with a current version "
-                 "of its tool",
-                 quote_name(tensor->name), spec.block_bytes));
+        fail(
+            bad("tensor {} does not start at a multiple of {} bytes; save the checkpoint again with a current version "
+                "of its tool",
+                quote_name(tensor->name), spec.block_bytes));
         return {};
     }
     return {spec.type, tensor->data.data(), rows, cols};

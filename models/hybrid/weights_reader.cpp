@@ -38,8 +38,12 @@ std::vector<int32_t> ungroup(const HybridConfig& config, int key_blocks, int val
 class LayerBuilder {
   public:
     LayerBuilder(const HybridConfig& config, const TensorNames& names, TensorReader& reader, int layer)
-        : config_(config), names_(names.layer), reader_(reader), prefix_(fmt::format(fmt::runtime(names.layer_prefix), layer)),
-          norm_(names.zero_centred_norms ? plus_one : nullptr), a_(names.log_a ? minus_exp : nullptr) {}
+        : config_(config),
+          names_(names.layer),
+          reader_(reader),
+          prefix_(fmt::format(fmt::runtime(names.layer_prefix), layer)),
+          norm_(names.zero_centred_norms ? plus_one : nullptr),
+          a_(names.log_a ? minus_exp : nullptr) {}
 
     LayerWeights build(LayerKind kind) {
         LayerWeights layer;
@@ -97,7 +101,8 @@ class LayerBuilder {
         DeltaNetWeights weights;
         if (grouped(names_.gdn_qkv, names_.qkvz_by_key_head)) {
             weights.qkvz.parts = {matrix(names_.qkvz_by_key_head, channels + values, hidden)};
-            if (!reader_.error()) weights.qkvz.source = ungroup(config_, 2, 2, config_.gdn_key_dim, config_.gdn_value_dim);
+            if (!reader_.error())
+                weights.qkvz.source = ungroup(config_, 2, 2, config_.gdn_key_dim, config_.gdn_value_dim);
         } else {
             weights.qkvz.parts = {matrix(names_.gdn_qkv, channels, hidden), matrix(names_.gdn_z, values, hidden)};
         }
@@ -136,7 +141,8 @@ class LayerBuilder {
     }
 
     std::vector<FfnMatrices> experts() {
-        if (!names_.one_expert_gate.empty() && reader_.has(expert_name(names_.one_expert_gate, 0))) return single_experts();
+        if (!names_.one_expert_gate.empty() && reader_.has(expert_name(names_.one_expert_gate, 0)))
+            return single_experts();
         const int64_t hidden = config_.hidden;
         const int64_t width = config_.expert_ff;
         const int64_t count = config_.experts;
@@ -215,8 +221,10 @@ Result<HybridWeightsFile> read_hybrid_weights(const HybridDescription& descripti
     HybridWeightsFile file;
     HybridWeights& weights = file.weights;
     weights.embedding = reader.matrix(names.embedding, config.vocab, config.hidden);
-    weights.head = description.tied_embeddings ? weights.embedding : reader.matrix(names.head, config.vocab, config.hidden);
-    weights.final_norm = reader.floats(names.final_norm, {config.hidden}, names.zero_centred_norms ? plus_one : nullptr);
+    weights.head =
+        description.tied_embeddings ? weights.embedding : reader.matrix(names.head, config.vocab, config.hidden);
+    weights.final_norm =
+        reader.floats(names.final_norm, {config.hidden}, names.zero_centred_norms ? plus_one : nullptr);
     for (int layer = 0; layer < config.layers && !reader.error(); ++layer) {
         if (!layer_exists(store, names, layer)) return layer_missing(layer, layers_key, config.layers);
         LayerBuilder builder(config, names, reader, layer);

@@ -54,7 +54,8 @@ Result<std::optional<std::string>> read_text(const std::filesystem::path& folder
     if (!mapped) return mapped.error();
     const auto bytes = mapped->bytes();
     if (bytes.size() > limit) {
-        return Error{ErrorKind::input, fmt::format("{} has {} bytes; at most {} are sensible", file, bytes.size(), limit)};
+        return Error{ErrorKind::input,
+                     fmt::format("{} has {} bytes; at most {} are sensible", file, bytes.size(), limit)};
     }
     return std::optional(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }

@@ -22,10 +22,10 @@ struct Dtype {
     uint64_t bytes;
     int gguf_id;  // -1: a type that weights cannot have
 };
-constexpr Dtype kDtypes[] = {{"F32", 4, 0},      {"F16", 2, 1},      {"BF16", 2, 30},  {"F64", 8, -1}, {"I64", 8, -1},
-                             {"I32", 4, -1},     {"I16", 2, -1},     {"I8", 1, -1},    {"U64", 8, -1}, {"U32", 4, -1},
-                             {"U16", 2, -1},     {"U8", 1, -1},      {"BOOL", 1, -1},  {"F8_E4M3", 1, -1},
-                             {"F8_E5M2", 1, -1}, {"F8_E8M0", 1, -1}};
+constexpr Dtype kDtypes[] = {{"F32", 4, 0},   {"F16", 2, 1},      {"BF16", 2, 30},    {"F64", 8, -1},
+                             {"I64", 8, -1},  {"I32", 4, -1},     {"I16", 2, -1},     {"I8", 1, -1},
+                             {"U64", 8, -1},  {"U32", 4, -1},     {"U16", 2, -1},     {"U8", 1, -1},
+                             {"BOOL", 1, -1}, {"F8_E4M3", 1, -1}, {"F8_E5M2", 1, -1}, {"F8_E8M0", 1, -1}};
 
 template <class... Args>
 Error bad(fmt::format_string<Args...> format, Args&&... args) {
@@ -104,8 +104,8 @@ class HeaderEvents final : public nlohmann::json_sax<nlohmann::json> {
     bool other() { return (in_metadata_ && depth_ > 1) || unexpected(); }
     bool unexpected() {
         if (depth_ < 2) return fail(bad("the header is not a JSON object of tensors"));
-        return fail(bad("the header entry of tensor {} is not made of dtype, shape and data_offsets",
-                        quote_name(entry_.name)));
+        return fail(
+            bad("the header entry of tensor {} is not made of dtype, shape and data_offsets", quote_name(entry_.name)));
     }
     bool fail(Error error) {
         error_ = std::move(error);
@@ -153,8 +153,8 @@ Result<StoredTensor> check_entry(Entry& entry, std::span<const std::byte> data) 
                                      [&](const Dtype& known) { return known.name == entry.dtype; });
     if (dtype != std::end(kDtypes)) {
         if (*elements * dtype->bytes != last - first) {
-            return bad("tensor {} has {} bytes of data; its shape and type {} need {}", name, last - first,
-                       entry.dtype, *elements * dtype->bytes);
+            return bad("tensor {} has {} bytes of data; its shape and type {} need {}", name, last - first, entry.dtype,
+                       *elements * dtype->bytes);
         }
         if (dtype->gguf_id >= 0) tensor.weight = find_weight_type(static_cast<uint32_t>(dtype->gguf_id));
     }
@@ -248,8 +248,8 @@ Result<std::vector<std::string>> parse_safetensors_index(std::string_view json) 
     files.erase(std::unique(files.begin(), files.end()), files.end());
     if (files.empty()) return bad("its 'weight_map' names no files");
     for (const std::string& file : files) {
-        if (!file.ends_with(".safetensors") || file.find_first_of("/\\:") != std::string::npos || file.starts_with('.') ||
-            file.find('\0') != std::string::npos) {
+        if (!file.ends_with(".safetensors") || file.find_first_of("/\\:") != std::string::npos ||
+            file.starts_with('.') || file.find('\0') != std::string::npos) {
             return bad("its 'weight_map' names the file {}; expected a .safetensors file of the same folder",
                        quote_name(file));
         }

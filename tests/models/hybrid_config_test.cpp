@@ -20,12 +20,23 @@ using test::GgufWriter;
 class GgufConfigTest : public testing::Test {
   protected:
     std::string architecture_ = "qwen35moe";
-    std::map<std::string, uint32_t> sizes_ = {
-        {"block_count", 5}, {"context_length", 512}, {"embedding_length", 8}, {"attention.head_count", 4},
-        {"attention.head_count_kv", 2}, {"attention.key_length", 16}, {"attention.value_length", 16},
-        {"rope.dimension_count", 8}, {"expert_count", 6}, {"expert_used_count", 2}, {"expert_feed_forward_length", 4},
-        {"expert_shared_feed_forward_length", 12}, {"ssm.conv_kernel", 4}, {"ssm.state_size", 8}, {"ssm.group_count", 2},
-        {"ssm.time_step_rank", 4}, {"ssm.inner_size", 24}};
+    std::map<std::string, uint32_t> sizes_ = {{"block_count", 5},
+                                              {"context_length", 512},
+                                              {"embedding_length", 8},
+                                              {"attention.head_count", 4},
+                                              {"attention.head_count_kv", 2},
+                                              {"attention.key_length", 16},
+                                              {"attention.value_length", 16},
+                                              {"rope.dimension_count", 8},
+                                              {"expert_count", 6},
+                                              {"expert_used_count", 2},
+                                              {"expert_feed_forward_length", 4},
+                                              {"expert_shared_feed_forward_length", 12},
+                                              {"ssm.conv_kernel", 4},
+                                              {"ssm.state_size", 8},
+                                              {"ssm.group_count", 2},
+                                              {"ssm.time_step_rank", 4},
+                                              {"ssm.inner_size", 24}};
     std::map<std::string, float> reals_ = {{"attention.layer_norm_rms_epsilon", 1e-6f}, {"rope.freq_base", 1e4f}};
     std::vector<uint8_t> recurrent_;
     std::string scaling_;
@@ -116,10 +127,12 @@ TEST_F(GgufConfigTest, RefusesSizesThatDoNotFitEachOther) {
         sizes_[key] = before;
         return message;
     };
-    EXPECT_EQ(with("attention.head_count_kv", 3), "'qwen35moe.attention.head_count_kv' is 3 but "
-                                                  "'qwen35moe.attention.head_count' is 4; expected a divisor of it");
-    EXPECT_EQ(with("ssm.group_count", 3), "'qwen35moe.ssm.group_count' is 3 but 'qwen35moe.ssm.time_step_rank' is 4; "
-                                          "expected a divisor of it");
+    EXPECT_EQ(with("attention.head_count_kv", 3),
+              "'qwen35moe.attention.head_count_kv' is 3 but "
+              "'qwen35moe.attention.head_count' is 4; expected a divisor of it");
+    EXPECT_EQ(with("ssm.group_count", 3),
+              "'qwen35moe.ssm.group_count' is 3 but 'qwen35moe.ssm.time_step_rank' is 4; "
+              "expected a divisor of it");
     EXPECT_NE(with("ssm.inner_size", 25).find("'qwen35moe.ssm.inner_size' is 25"), std::string::npos);
     EXPECT_NE(with("attention.value_length", 8).find("keys and values of unequal size"), std::string::npos);
     EXPECT_NE(with("rope.dimension_count", 7).find("'qwen35moe.rope.dimension_count' gives 7"), std::string::npos);
@@ -143,7 +156,8 @@ TEST_F(GgufConfigTest, ReadsYarnAndRefusesOtherScalings) {
 }
 
 TEST(RopeTable, YarnKeepsFastWavesAndStretchesSlowOnes) {
-    RopeSettings settings{.dims = 64, .theta = 1e7, .scaling = RopeScaling::yarn, .factor = 4, .original_context = 262144};
+    RopeSettings settings{
+        .dims = 64, .theta = 1e7, .scaling = RopeScaling::yarn, .factor = 4, .original_context = 262144};
     const RopeTable table = make_rope_table(settings);
     const auto plain = [](int j) { return std::pow(1e7, -2.0 * j / 64); };
     ASSERT_EQ(table.frequencies.size(), 32u);
@@ -210,8 +224,11 @@ TEST(JsonConfig, ReadsNestedAndFlatSettings) {
 
 TEST(JsonConfig, ReadsYarn) {
     Json json = small_json();
-    json["text_config"]["rope_parameters"] = {{"rope_type", "yarn"}, {"rope_theta", 1e4}, {"partial_rotary_factor", 0.5},
-                                              {"factor", 4.0}, {"original_max_position_embeddings", 256}};
+    json["text_config"]["rope_parameters"] = {{"rope_type", "yarn"},
+                                              {"rope_theta", 1e4},
+                                              {"partial_rotary_factor", 0.5},
+                                              {"factor", 4.0},
+                                              {"original_max_position_embeddings", 256}};
     const auto description = read_hybrid_config(json.dump());
     ASSERT_TRUE(description) << description.error().message;
     EXPECT_EQ(description->config.context_length, 1024);
@@ -219,11 +236,20 @@ TEST(JsonConfig, ReadsYarn) {
 }
 
 TEST(JsonConfig, RefusesWhatWouldChangeTheArithmetic) {
-    const std::map<std::string, Json> variants = {
-        {"attention_bias", true}, {"norm_topk_prob", false}, {"hidden_act", "gelu"}, {"decoder_sparse_step", 2},
-        {"mlp_only_layers", {1}}, {"attn_output_gate", false}, {"layer_types", {"full_attention"}},
-        {"num_experts", 0}, {"head_dim", "16"}, {"rms_norm_eps", 1.0}, {"num_experts_per_tok", 7},
-        {"hidden_size", 1e30}, {"vocab_size", UINT64_MAX}, {"linear_num_key_heads", 3}};
+    const std::map<std::string, Json> variants = {{"attention_bias", true},
+                                                  {"norm_topk_prob", false},
+                                                  {"hidden_act", "gelu"},
+                                                  {"decoder_sparse_step", 2},
+                                                  {"mlp_only_layers", {1}},
+                                                  {"attn_output_gate", false},
+                                                  {"layer_types", {"full_attention"}},
+                                                  {"num_experts", 0},
+                                                  {"head_dim", "16"},
+                                                  {"rms_norm_eps", 1.0},
+                                                  {"num_experts_per_tok", 7},
+                                                  {"hidden_size", 1e30},
+                                                  {"vocab_size", UINT64_MAX},
+                                                  {"linear_num_key_heads", 3}};
     for (const auto& [key, value] : variants) {
         Json json = small_json();
         json["text_config"][key] = value;

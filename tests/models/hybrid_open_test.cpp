@@ -23,11 +23,11 @@ bool decodable(const std::string& type) {
 // Every size in the fixture's description of its shape.
 void expect_shape(const HybridConfig& config, const Json& shape) {
     const std::map<std::string, int> sizes = {
-        {"V", config.vocab},          {"D", config.hidden},        {"L", config.layers},
-        {"H", config.heads},          {"KV", config.kv_heads},     {"hd", config.head_dim},
+        {"V", config.vocab},          {"D", config.hidden},         {"L", config.layers},
+        {"H", config.heads},          {"KV", config.kv_heads},      {"hd", config.head_dim},
         {"rot", config.rope_dims},    {"kh", config.gdn_key_heads}, {"vh", config.gdn_value_heads},
         {"kd", config.gdn_key_dim},   {"conv", config.conv_kernel}, {"E", config.experts},
-        {"top", config.experts_used}, {"ff", config.expert_ff},    {"sff", config.shared_ff}};
+        {"top", config.experts_used}, {"ff", config.expert_ff},     {"sff", config.shared_ff}};
     for (const auto& [name, size] : sizes) EXPECT_EQ(size, shape[name].get<int>()) << name;
     if (!shape.contains("recr")) return;
     for (int layer = 0; layer < config.layers; ++layer) {

@@ -303,7 +303,8 @@ TEST(HybridWeights, RefusesByTensorName) {
     EXPECT_NE(bias.failure(description, names).find("'blk.1.attn_q.bias' would change the result"), std::string::npos);
     Checkpoint scale = checkpoint;
     scale.add("blk.1.attn_q.scale", {1});
-    EXPECT_NE(scale.failure(description, names).find("'blk.1.attn_q.scale' would change the result"), std::string::npos);
+    EXPECT_NE(scale.failure(description, names).find("'blk.1.attn_q.scale' would change the result"),
+              std::string::npos);
 
     const std::vector<float> zeros(64);
     Checkpoint undecodable = checkpoint;
@@ -320,7 +321,10 @@ TEST(HybridWeights, RefusesByTensorName) {
 
     const std::vector<float> values(48 * 5 + 1);
     Checkpoint misaligned = checkpoint;
-    misaligned.put({"blk.1.attn_q.weight", "F32", find_weight_type(0), {48, 5},
+    misaligned.put({"blk.1.attn_q.weight",
+                    "F32",
+                    find_weight_type(0),
+                    {48, 5},
                     std::as_bytes(std::span(values)).subspan(2, 48 * 5 * 4)});
     EXPECT_NE(misaligned.failure(description, names).find("'blk.1.attn_q.weight' does not start at a multiple of 4"),
               std::string::npos);
