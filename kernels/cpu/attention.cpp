@@ -10,6 +10,9 @@
 namespace octavo {
 namespace {
 
+// Tasks for each thread, so that an unlucky thread does not leave the others waiting for long.
+constexpr int kTilesPerThread = 4;
+
 // The arrays of one task, carved from a worker's scratch.
 struct TaskScratch {
     float* q;
@@ -33,10 +36,14 @@ constexpr int64_t task_scratch_floats(int width) {
 }
 
 SideRows rows_from(const KvSide& side, const KvView& cache, int64_t cell, int kv_head) {
-    const int64_t scale_bytes = kv_scale_bytes_per_row(side.format, cache.head_dim);
-    return {kv_payload_at(cache, side, cell, kv_head),
-            reinterpret_cast<const std::byte*>(kv_scales_at(cache, side, cell, kv_head)),
-            kv_payload_bytes_per_row(side.format, cache.head_dim) * cache.kv_heads, scale_bytes * cache.kv_heads};
+    const int64_t payload_bytes = kv_payload_bytes_per_row(side.format, cache.head_dim);
+    return {
+        .payload = kv_payload_at(cache, side, cell, kv_head),
+        .scales = reinterpret_cast<const std::byte*>(kv_scales_at(cache, side, cell, kv_head)),
+        .payload_bytes = payload_bytes,
+        .payload_stride = payload_bytes * cache.kv_heads,
+        .scale_stride = kv_scale_bytes_per_row(side.format, cache.head_dim) * cache.kv_heads,
+    };
 }
 
 bool raw(const KvSide& side) { return kv_format_spec(side.format).raw(); }
@@ -117,7 +124,7 @@ void CpuBackend::attention(const Attention& op) {
     // Partial results that the shared scratch holds: one running total and as many pieces as fit.
     const int64_t partial_bytes = rows.partial_floats() * static_cast<int64_t>(sizeof(float));
     const int64_t partials = partial_bytes == 0 ? 0 : kSharedScratchBytes / partial_bytes;
-    const bool many_tiles = rows.tiles * op.cache.kv_heads >= 4 * pool_.threads();
+    const bool many_tiles = rows.tiles * op.cache.kv_heads >= kTilesPerThread * pool_.threads();
     if (many_tiles || partials < 2) {
         attention_by_tiles(op);
     } else {
@@ -160,10 +167,7 @@ void CpuBackend::attention_by_pieces(const Attention& op, int64_t pieces_at_once
     std::fill_n(partial(0).sum, all_rows, 0.0f);
     for (int64_t first = 0; first < pieces; first += pieces_at_once) {
         const int64_t round = std::min(pieces_at_once, pieces - first);
-        pool_.run(static_cast<int>(round) * rows.tiles * kv_heads, [&](int task, int worker) {
-            const int kv_head = task % kv_heads;
-            const int tile = task / kv_heads % rows.tiles;
-            const int slot = task / kv_heads / rows.tiles;
+        const auto attend = [&](int slot, int tile, int kv_head, int worker) {
             const int64_t row = kv_head * rows.count + int64_t{tile} * kTileRows;
             const AttentionPartial out = from_row(partial(slot + 1), row, rows.width);
             if ((first + slot) * kPieceCells >= rows.cells_of(tile)) {
@@ -173,6 +177,15 @@ void CpuBackend::attention_by_pieces(const Attention& op, int64_t pieces_at_once
             const TaskScratch scratch = carve(task_scratch(worker), rows.width);
             rows.load_queries(tile, kv_head, scratch.q);
             isa_.attend_piece(rows.piece(tile, kv_head, first + slot, scratch.q, out, scratch.kernel));
+        };
+        // The rows of all KV heads lie side by side: where there are tasks enough, one task reads them all.
+        const int tiles = static_cast<int>(round) * rows.tiles;
+        const int heads_per_task = tiles >= kTilesPerThread * pool_.threads() ? kv_heads : 1;
+        pool_.run(tiles * (kv_heads / heads_per_task), [&](int task, int worker) {
+            const int tile = task * heads_per_task / kv_heads;
+            for (int i = 0; i < heads_per_task; ++i) {
+                attend(tile / rows.tiles, tile % rows.tiles, task * heads_per_task % kv_heads + i, worker);
+            }
         });
         pool_.run(static_cast<int>(all_rows), [&](int row, int) {
             const AttentionPartial total = from_row(partial(0), row, rows.width);

@@ -9,8 +9,8 @@
 namespace octavo {
 namespace {
 
-// From here on the chunked form is faster (measured, see tests/bench).
-constexpr int kChunkedFromTokens = 64;
+// From here on the chunked form is faster (tests/bench/mixer_bench).
+constexpr int kChunkedFromTokens = 16;
 // Columns are split no finer than this: four of the widest vectors.
 constexpr int kColumnStep = 64;
 
@@ -55,8 +55,8 @@ void prepare_token(const GatedDelta& op, const IsaKernels& isa, const Prepared& 
 }
 
 // Tokens [first, first + tokens) of a value head, columns [column, column + columns).
-DeltaHead head_task(const GatedDelta& op, const Prepared& prepared, int64_t first, int tokens, int64_t head,
-                    int column, int columns) {
+DeltaHead head_task(const GatedDelta& op, const Prepared& prepared, int64_t first, int tokens, int64_t head, int column,
+                    int columns) {
     const int64_t key_head = op.key_head_of_value_head[head];
     const int64_t value_at = head * op.value_dim + column;
     const int64_t out_stride = int64_t{op.value_heads} * op.value_dim;
@@ -112,8 +112,7 @@ void CpuBackend::gated_delta(const GatedDelta& op) {
         pool_.run(op.value_heads * tasks_per_head, [&](int task, int worker) {
             const int column = task % tasks_per_head * columns_per_task;
             const int columns = std::min(columns_per_task, op.value_dim - column);
-            const DeltaHead head =
-                head_task(op, prepared, first, tokens, task / tasks_per_head, column, columns);
+            const DeltaHead head = head_task(op, prepared, first, tokens, task / tasks_per_head, column, columns);
             if (chunked) {
                 isa_.delta_chunked(head, task_scratch(worker));
             } else {

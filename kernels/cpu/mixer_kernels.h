@@ -18,6 +18,7 @@ constexpr int padded_width(int values) { return (values + kWidthStep - 1) / kWid
 struct SideRows {
     const std::byte* payload;
     const std::byte* scales;
+    int64_t payload_bytes;   // of a row
     int64_t payload_stride;  // bytes between the rows of two cells
     int64_t scale_stride;    // bytes
 };
@@ -91,6 +92,9 @@ constexpr int64_t delta_scratch_floats(int key_width, int columns) {
            int64_t{2} * kDeltaChunk * kDeltaChunk + key_width * width + 2 * kDeltaChunk;
 }
 
+// Channels whose taps are brought into the order of the lanes together.
+inline constexpr int kConvBlock = 64;
+
 // Some channels of the causal convolution over all tokens; pointers are at the first of these channels.
 struct ConvChannels {
     int tokens;
@@ -101,7 +105,7 @@ struct ConvChannels {
     const float* weight;  // [channels][kernel]
     float* state;         // in and out: [kernel - 1][channels]
     float* y;             // [T][channels]
-    float* scratch;       // [kernel * kWidthStep]
+    float* scratch;       // [kernel * kConvBlock]
 };
 
 }  // namespace octavo

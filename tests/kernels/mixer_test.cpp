@@ -130,8 +130,8 @@ TEST(CpuAttention, AgreesWithTheReferenceForEveryInputFamily) {
             AttentionCase c({4, 2, 64}, KvFormat::f16, KvFormat::f32, 300, family);
             ASSERT_TRUE(c.store(*backend, 0, 300));
             const std::vector<float> want = c.attend(*reference, 0, 300);
-            EXPECT_TRUE(test::within_bounds(c.attend(*backend, 0, 300), want, bounds_of(want, 1e-5, 1e-30),
-                                            c.dimensions(300)))
+            EXPECT_TRUE(
+                test::within_bounds(c.attend(*backend, 0, 300), want, bounds_of(want, 1e-5, 1e-30), c.dimensions(300)))
                 << backend->name() << ", " << test::input_family_name(family);
         }
     }
@@ -170,7 +170,7 @@ TEST(CpuKvStore, WritesTheReferenceBytes) {
                 AttentionCase got({2, 2, 20}, format, format, 131, family);
                 AttentionCase want({2, 2, 20}, format, format, 131, family);
                 for (AttentionCase* c : {&got, &want}) {
-                    c->k[3] = 1e-7f;  // a float16 subnormal
+                    c->k[3] = 1e-7f;           // a float16 subnormal
                     c->k[4] = 1.00048828125f;  // halfway between two float16 numbers
                     Backend& writer = c == &got ? *backend : *reference;
                     ASSERT_TRUE(c->store(writer, 0, 40));
@@ -299,7 +299,8 @@ struct DeltaCase {
     }
 
     std::vector<float> step(Backend& backend, int first, int count, DeltaForm form) {
-        const int64_t width = int64_t{2} * shape.key_heads * shape.key_dim + int64_t{shape.value_heads} * shape.value_dim;
+        const int64_t width =
+            int64_t{2} * shape.key_heads * shape.key_dim + int64_t{shape.value_heads} * shape.value_dim;
         std::vector<float> out(static_cast<size_t>(count * shape.value_heads * shape.value_dim));
         backend.gated_delta({.tokens = count,
                              .key_heads = shape.key_heads,
@@ -326,7 +327,8 @@ struct DeltaCase {
     }
 };
 
-constexpr DeltaShape kDeltaShapes[] = {{4, 8, 64, 64}, {2, 4, 128, 128}, {2, 2, 32, 32}, {1, 3, 20, 44}, {1, 1, 64, 256}};
+constexpr DeltaShape kDeltaShapes[] = {
+    {4, 8, 64, 64}, {2, 4, 128, 128}, {2, 2, 32, 32}, {1, 3, 20, 44}, {1, 1, 64, 256}};
 
 TEST(CpuGatedDelta, BothFormsAgreeWithTheReference) {
     const std::unique_ptr<Backend> reference = make_reference_backend();
@@ -361,7 +363,8 @@ TEST(CpuGatedDelta, BothFormsAgreeWithTheReferenceForEveryInputFamily) {
             for (const DeltaForm form : {DeltaForm::recurrent, DeltaForm::chunked}) {
                 DeltaCase got({2, 4, 64, 64}, 100, family);
                 const std::vector<float> out = got.step(*backend, 0, 100, form);
-                EXPECT_TRUE(test::within_bounds(out, expected, bounds_of(expected, 1e-5, 1e-30), got.out_dimensions(100)))
+                EXPECT_TRUE(
+                    test::within_bounds(out, expected, bounds_of(expected, 1e-5, 1e-30), got.out_dimensions(100)))
                     << backend->name() << ", form " << static_cast<int>(form) << ", "
                     << test::input_family_name(family);
             }
@@ -386,8 +389,8 @@ TEST(CpuGatedDelta, SplitAtRandomPointsEqualsWhole) {
         }
         EXPECT_TRUE(test::within_bounds(got, want, bounds_of(want, 1e-5, 0), whole.out_dimensions(300)))
             << backend->name();
-        EXPECT_TRUE(test::within_bounds(parts.state, whole.state, bounds_of(whole.state, 1e-5, 0),
-                                        whole.state_dimensions()))
+        EXPECT_TRUE(
+            test::within_bounds(parts.state, whole.state, bounds_of(whole.state, 1e-5, 0), whole.state_dimensions()))
             << backend->name();
     }
 }

@@ -6,10 +6,12 @@
 namespace octavo::OCTAVO_ISA {
 namespace {
 
+// `next`: cells after these that will be read soon.
 // scores[r][c] = q[r] . k[c]; scores are [rows][kPieceCells].
-using Score = void (*)(const SideRows& k, int cells, const float* q, int rows, int width, float* scores);
+using Score = void (*)(const SideRows& k, int cells, int next, const float* q, int rows, int width, float* scores);
 // out[r] += sum over the cells of weights[r][c] * v[c]; weights are [rows][kPieceCells], out [rows][width].
-using WeighedSum = void (*)(const SideRows& v, int cells, const float* weights, int rows, int width, float* out);
+using WeighedSum = void (*)(const SideRows& v, int cells, int next, const float* weights, int rows, int width,
+                            float* out);
 // The rows as float32: tile[cells][width], zero beyond head_dim.
 using Decode = void (*)(const SideRows& rows, int cells, int head_dim, int width, float* tile);
 
@@ -29,13 +31,13 @@ int64_t raw_stride(const SideRows& rows) {
 }
 
 template <class T>
-void score_raw(const SideRows& k, int cells, const float* q, int rows, int width, float* scores) {
-    dot_rows(q, width, rows, raw_rows<T>(k), raw_stride<T>(k), cells, width, scores, kPieceCells);
+void score_raw(const SideRows& k, int cells, int next, const float* q, int rows, int width, float* scores) {
+    dot_rows(q, width, rows, raw_rows<T>(k), raw_stride<T>(k), cells, next, width, scores, kPieceCells);
 }
 
 template <class T>
-void weighed_sum_raw(const SideRows& v, int cells, const float* weights, int rows, int width, float* out) {
-    multiply_rows({weights, kPieceCells, 1}, rows, cells, raw_rows<T>(v), raw_stride<T>(v), width, out, width);
+void weighed_sum_raw(const SideRows& v, int cells, int next, const float* weights, int rows, int width, float* out) {
+    multiply_rows({weights, kPieceCells, 1}, rows, cells, next, raw_rows<T>(v), raw_stride<T>(v), width, out, width);
 }
 
 template <class T>
@@ -70,21 +72,30 @@ SideRows from_cell(const SideRows& rows, int cell) {
     return later;
 }
 
-// Calls use(first, count, rows of these cells, their kernels) for tiles of a side's cells.
+// Asks for the payload of some rows, to be read soon.
+void fetch_rows(const SideRows& rows, int first, int count) {
+    for (int c = first; c < first + count; ++c) {
+        const std::byte* row = rows.payload + c * rows.payload_stride;
+        for (int64_t i = 0; i < rows.payload_bytes; i += 64) __builtin_prefetch(row + i, 0, 3);
+    }
+}
+
+// Calls use(first, count, cells that follow, rows of these cells, their kernels) for tiles of a side's cells.
 template <class Use>
 void for_each_tile(const AttentionPiece& piece, int format, const SideRows& side, int rows, float* tile, Use use) {
     const SideKernels& kernels = kSides[format];
     const bool direct = kernels.score != nullptr && rows <= kDirectRows && piece.head_dim == piece.width;
     const SideRows decoded = {reinterpret_cast<const std::byte*>(tile), nullptr,
-                            piece.width * static_cast<int64_t>(sizeof(float)), 0};
+                              piece.width * static_cast<int64_t>(sizeof(float)),
+                              piece.width * static_cast<int64_t>(sizeof(float)), 0};
     for (int first = 0; first < piece.cells; first += kTileCells) {
         const int count = piece.cells - first < kTileCells ? piece.cells - first : kTileCells;
         const SideRows source = from_cell(side, first);
         if (direct) {
-            use(first, count, source, kernels);
+            use(first, count, piece.cells - first - count, source, kernels);
         } else {
             kernels.decode(source, count, piece.head_dim, piece.width, tile);
-            use(first, count, decoded, kSides[0]);
+            use(first, count, 0, decoded, kSides[0]);
         }
     }
 }
@@ -123,10 +134,11 @@ void attend_piece(const AttentionPiece& piece) {
     const int rows = piece.rows - first;
 
     for_each_tile(piece, piece.k_format, piece.k, rows, tile,
-                  [&](int cell, int count, const SideRows& k, const SideKernels& kernels) {
-                      kernels.score(k, count, piece.q + first * width, rows, width,
+                  [&](int cell, int count, int next, const SideRows& k, const SideKernels& kernels) {
+                      kernels.score(k, count, next, piece.q + first * width, rows, width,
                                     scores + first * kPieceCells + cell);
                   });
+    fetch_rows(piece.v, 0, kRowsAhead < piece.cells ? kRowsAhead : piece.cells);
     for (int r = first; r < piece.rows; ++r) {
         const int64_t visible = visible_cells(r);
         softmax_row(scores + r * kPieceCells, visible < piece.cells ? static_cast<int>(visible) : piece.cells,
@@ -135,8 +147,8 @@ void attend_piece(const AttentionPiece& piece) {
     float* const out = partial.out + int64_t{first} * width;
     for (int64_t i = 0; i < int64_t{rows} * width; i += kLanes) store(out + i, zero());
     for_each_tile(piece, piece.v_format, piece.v, rows, tile,
-                  [&](int cell, int count, const SideRows& v, const SideKernels& kernels) {
-                      kernels.weighed_sum(v, count, scores + first * kPieceCells + cell, rows, width, out);
+                  [&](int cell, int count, int next, const SideRows& v, const SideKernels& kernels) {
+                      kernels.weighed_sum(v, count, next, scores + first * kPieceCells + cell, rows, width, out);
                   });
 }
 

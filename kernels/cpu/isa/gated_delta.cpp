@@ -28,13 +28,17 @@ void recur_columns(const DeltaHead& head, int column, int count) {
         const VecF decay = exp(set1(head.g[t * head.gate_stride]));
         const VecF beta = set1(head.beta[t * head.gate_stride]);
 
-        VecF memory[V];  // (exp(g) S)^T k
-        for (int v = 0; v < V; ++v) memory[v] = zero();
-        const float* read = head.state + column;
-        for (int i = 0; i < head.key_dim; ++i, read += head.state_stride) {
+        // S^T k, even and odd rows apart: one chain of additions would be slower than the loads.
+        VecF even[V];
+        VecF odd[V];
+        for (int v = 0; v < V; ++v) even[v] = odd[v] = zero();
+        const float* row = head.state + column;
+        for (int i = 0; i < head.key_dim; i += 2, row += 2 * head.state_stride) {
             const VecF key = set1(k[i]);
+            const VecF next_key = set1(k[i + 1]);
             for (int v = 0; v < V; ++v) {
-                memory[v] = fma(key, load_columns<Part>(read + v * kLanes, count), memory[v]);
+                even[v] = fma(key, load_columns<Part>(row + v * kLanes, count), even[v]);
+                odd[v] = fma(next_key, load_columns<Part>(row + head.state_stride + v * kLanes, count), odd[v]);
             }
         }
 
@@ -42,7 +46,7 @@ void recur_columns(const DeltaHead& head, int column, int count) {
         VecF out[V];
         for (int v = 0; v < V; ++v) {
             const VecF value = load_columns<Part>(head.v + t * head.v_stride + column + v * kLanes, count);
-            delta[v] = mul(beta, sub(value, mul(decay, memory[v])));
+            delta[v] = mul(beta, sub(value, mul(decay, add(even[v], odd[v]))));
             out[v] = zero();
         }
 
@@ -75,13 +79,13 @@ void scale_row(float* row, int width, VecF factor) {
 
 // Scratch of one head's chunks, see delta_scratch_floats.
 struct ChunkScratch {
-    float* q;       // [chunk][key_width]: exp(G_i) q_i
-    float* k;       // [chunk][key_width]: exp(G_n - G_j) k_j
-    float* value;   // [chunk][width]: Vn
-    float* out;     // [chunk][width]
-    float* mixing;  // [chunk][chunk]: -A, strictly lower
-    float* scores;  // [chunk][chunk]: (q_i . k_j) D_ij, lower
-    float* state;   // [key_dim][width], zero beyond the columns
+    float* q;          // [chunk][key_width]: exp(G_i) q_i
+    float* k;          // [chunk][key_width]: exp(G_n - G_j) k_j
+    float* value;      // [chunk][width]: Vn
+    float* out;        // [chunk][width]
+    float* mixing;     // [chunk][chunk]: -A, strictly lower
+    float* scores;     // [chunk][chunk]: (q_i . k_j) D_ij, lower
+    float* state;      // [key_dim][width], zero beyond the columns
     float* log_decay;  // [2 * chunk]: G, then exp(G)
 };
 
@@ -108,9 +112,9 @@ void build_square_matrices(const DeltaHead& head, int n, const ChunkScratch& s) 
     for (int first = 0; first < n; first += kBlock) {
         const int end = block_end(first, n);
         const int64_t at = first * head.qk_stride;
-        dot_rows(head.k + at, head.qk_stride, end - first, head.k, head.qk_stride, end, head.key_width,
+        dot_rows(head.k + at, head.qk_stride, end - first, head.k, head.qk_stride, end, 0, head.key_width,
                  s.mixing + first * kDeltaChunk, kDeltaChunk);
-        dot_rows(head.q + at, head.qk_stride, end - first, head.k, head.qk_stride, end, head.key_width,
+        dot_rows(head.q + at, head.qk_stride, end - first, head.k, head.qk_stride, end, 0, head.key_width,
                  s.scores + first * kDeltaChunk, kDeltaChunk);
         for (int i = first; i < end; ++i) {
             float* const mixing = s.mixing + i * kDeltaChunk;
@@ -134,10 +138,10 @@ void solve_lower(int n, int width, const ChunkScratch& s) {
     for (int first = 0; first < n; first += kBlock) {
         const int end = block_end(first, n);
         float* const rows = s.value + first * width;
-        multiply_rows({s.mixing + first * kDeltaChunk, kDeltaChunk, 1}, end - first, first, s.value, width, width, rows,
-                      width);
+        multiply_rows({s.mixing + first * kDeltaChunk, kDeltaChunk, 1}, end - first, first, 0, s.value, width, width,
+                      rows, width);
         for (int i = first + 1; i < end; ++i) {
-            multiply_rows({s.mixing + i * kDeltaChunk + first, kDeltaChunk, 1}, 1, i - first, rows, width, width,
+            multiply_rows({s.mixing + i * kDeltaChunk + first, kDeltaChunk, 1}, 1, i - first, 0, rows, width, width,
                           s.value + i * width, width);
         }
     }
@@ -157,7 +161,7 @@ void chunk_step(const DeltaHead& head, int n, const ChunkScratch& s) {
 
     // value = beta (v - exp(G) k S)
     for (int i = 0; i < n * width; i += kLanes) store(s.value + i, zero());
-    multiply_rows({head.k, head.qk_stride, 1}, n, head.key_dim, s.state, width, width, s.value, width);
+    multiply_rows({head.k, head.qk_stride, 1}, n, head.key_dim, 0, s.state, width, width, s.value, width);
     for (int i = 0; i < n; ++i) {
         const VecF beta = set1(head.beta[i * head.gate_stride]);
         const VecF factor = set1(decay[i]);
@@ -178,10 +182,10 @@ void chunk_step(const DeltaHead& head, int n, const ChunkScratch& s) {
         }
     }
     for (int i = 0; i < n * width; i += kLanes) store(s.out + i, zero());
-    multiply_rows({s.q, key_width, 1}, n, head.key_dim, s.state, width, width, s.out, width);
+    multiply_rows({s.q, key_width, 1}, n, head.key_dim, 0, s.state, width, width, s.out, width);
     for (int first = 0; first < n; first += kBlock) {
         const int end = block_end(first, n);
-        multiply_rows({s.scores + first * kDeltaChunk, kDeltaChunk, 1}, end - first, end, s.value, width, width,
+        multiply_rows({s.scores + first * kDeltaChunk, kDeltaChunk, 1}, end - first, end, 0, s.value, width, width,
                       s.out + first * width, width);
     }
     copy_rows(s.out, width, n, head.columns, head.out, head.out_stride);
@@ -194,7 +198,7 @@ void chunk_step(const DeltaHead& head, int n, const ChunkScratch& s) {
         }
     }
     for (int i = 0; i < head.key_dim; ++i) scale_row(s.state + i * width, width, set1(decay[n - 1]));
-    multiply_rows({s.k, 1, key_width}, head.key_dim, n, s.value, width, width, s.state, width);
+    multiply_rows({s.k, 1, key_width}, head.key_dim, n, 0, s.value, width, width, s.state, width);
 }
 
 DeltaHead from_token(const DeltaHead& head, int token) {

@@ -25,6 +25,17 @@ inline VecF load_part(const T* p, int count) {
     for (int i = 0; i < count; ++i) part[i] = p[i];
     return load_values(part);
 }
+// Asks for the cache line of p, to be read kRowsAhead rows later: the processor's own prefetch stops at page ends and
+// is shy of rows that lie apart. float32 tiles are in the cache already.
+inline constexpr int kRowsAhead = 16;
+template <class T>
+inline constexpr int kLineValues = 64 / static_cast<int>(sizeof(T));
+template <class T>
+inline void fetch_line(const T* p) {
+    __builtin_prefetch(p, 0, 3);
+}
+inline void fetch_line(const float*) {}
+
 // Vector accumulators that fit the registers beside what they are fed from.
 #if defined(__AVX512F__)
 inline constexpr int kAccumulators = 16;
@@ -33,44 +44,58 @@ inline constexpr int kAccumulators = 8;
 #endif
 inline constexpr int kDotRows = kAccumulators / 4;
 
-// out[r][i] = a[r] . b_row[i] for R rows of a and four rows of b.
+// Four rows of the right factor, and how far (in values) the rows lie that should be on their way by then; 0: none.
+template <class T>
+struct FourRows {
+    const T* row[4];
+    int64_t ahead;
+};
+
+// out[r][i] = a[r] . b.row[i] for R rows of a.
 template <int R, class T>
-inline void dot_block(const float* a, int64_t a_stride, const T* const (&b_row)[4], int width, float* out,
+inline void dot_block(const float* a, int64_t a_stride, const FourRows<T>& b, int width, float* out,
                       int64_t out_stride) {
     VecF sum[R][4];
     for (int r = 0; r < R; ++r) {
         for (int i = 0; i < 4; ++i) sum[r][i] = zero();
     }
     for (int d = 0; d < width; d += kLanes) {
-        VecF b[4];
-        for (int i = 0; i < 4; ++i) b[i] = load_values(b_row[i] + d);
+        // Spread over the loop: a burst of fetches would hold up the loads behind it.
+        if (b.ahead != 0 && d % kLineValues<T> == 0) {
+            for (int i = 0; i < 4; ++i) fetch_line(b.row[i] + b.ahead + d);
+        }
+        VecF values[4];
+        for (int i = 0; i < 4; ++i) values[i] = load_values(b.row[i] + d);
         for (int r = 0; r < R; ++r) {
             const VecF x = load(a + r * a_stride + d);
-            for (int i = 0; i < 4; ++i) sum[r][i] = fma(x, b[i], sum[r][i]);
+            for (int i = 0; i < 4; ++i) sum[r][i] = fma(x, values[i], sum[r][i]);
         }
     }
-    for (int r = 0; r < R; ++r) store_quad(out + r * out_stride, reduce_add4(sum[r][0], sum[r][1], sum[r][2], sum[r][3]));
+    for (int r = 0; r < R; ++r) {
+        store_quad(out + r * out_stride, reduce_add4(sum[r][0], sum[r][1], sum[r][2], sum[r][3]));
+    }
 }
 
-// out[r][c] = a[r] . b[c] over `width` values; T is float, F16 or Bf16. Writes whole groups of four columns: up to three
-// beyond `b_rows`. b_stride is in values.
+// out[r][c] = a[r] . b[c] over `width` values; T is float, F16 or Bf16. Writes whole groups of four columns: up to
+// three beyond `b_rows`. b_stride is in values. `b_next`: rows after these that will be read soon.
 template <class T>
-inline void dot_rows(const float* a, int64_t a_stride, int a_rows, const T* b, int64_t b_stride, int b_rows, int width,
-                     float* out, int64_t out_stride) {
+inline void dot_rows(const float* a, int64_t a_stride, int a_rows, const T* b, int64_t b_stride, int b_rows, int b_next,
+                     int width, float* out, int64_t out_stride) {
     for (int c = 0; c < b_rows; c += 4) {
-        const T* b_row[4];
-        for (int i = 0; i < 4; ++i) b_row[i] = b + (c + i < b_rows ? c + i : b_rows - 1) * b_stride;
+        FourRows<T> rows;
+        for (int i = 0; i < 4; ++i) rows.row[i] = b + (c + i < b_rows ? c + i : b_rows - 1) * b_stride;
+        rows.ahead = c + 3 + kRowsAhead < b_rows + b_next ? kRowsAhead * b_stride : 0;
         int r = 0;
         for (; r + kDotRows <= a_rows; r += kDotRows) {
-            dot_block<kDotRows>(a + r * a_stride, a_stride, b_row, width, out + r * out_stride + c, out_stride);
+            dot_block<kDotRows>(a + r * a_stride, a_stride, rows, width, out + r * out_stride + c, out_stride);
         }
         const float* rest = a + r * a_stride;
         float* rest_out = out + r * out_stride + c;
         if constexpr (kDotRows == 4) {
-            if (a_rows - r == 3) dot_block<3>(rest, a_stride, b_row, width, rest_out, out_stride);
-            if (a_rows - r == 2) dot_block<2>(rest, a_stride, b_row, width, rest_out, out_stride);
+            if (a_rows - r == 3) dot_block<3>(rest, a_stride, rows, width, rest_out, out_stride);
+            if (a_rows - r == 2) dot_block<2>(rest, a_stride, rows, width, rest_out, out_stride);
         }
-        if (a_rows - r == 1) dot_block<1>(rest, a_stride, b_row, width, rest_out, out_stride);
+        if (a_rows - r == 1) dot_block<1>(rest, a_stride, rows, width, rest_out, out_stride);
     }
 }
 
@@ -82,14 +107,18 @@ struct LeftTile {
     LeftTile from_row(int row) const { return {data + row * row_stride, row_stride, column_stride}; }
 };
 
-// c[r][0 .. V vectors) += sum over j < depth of a(r, j) * b[j].
+// c[r][0 .. V vectors) += sum over j < depth of a(r, j) * b[j]. Rows of b up to `ahead_end` will be read soon.
 template <int R, int V, class T>
-inline void multiply_block(const LeftTile& a, int depth, const T* b, int64_t b_stride, float* c, int64_t c_stride) {
+inline void multiply_block(const LeftTile& a, int depth, int ahead_end, const T* b, int64_t b_stride, float* c,
+                           int64_t c_stride) {
     VecF sum[R][V];
     for (int r = 0; r < R; ++r) {
         for (int v = 0; v < V; ++v) sum[r][v] = load(c + r * c_stride + v * kLanes);
     }
     for (int j = 0; j < depth; ++j) {
+        if (j < ahead_end) {
+            for (int v = 0; v < V * kLanes; v += kLineValues<T>) fetch_line(b + (j + kRowsAhead) * b_stride + v);
+        }
         VecF x[V];
         for (int v = 0; v < V; ++v) x[v] = load_values(b + j * b_stride + v * kLanes);
         for (int r = 0; r < R; ++r) {
@@ -104,29 +133,31 @@ inline void multiply_block(const LeftTile& a, int depth, const T* b, int64_t b_s
 
 // All columns of R rows, V vectors at a time, then halves of that for the rest.
 template <int R, int V, class T>
-inline void multiply_columns(const LeftTile& a, int depth, const T* b, int64_t b_stride, int width, float* c,
-                             int64_t c_stride) {
+inline void multiply_columns(const LeftTile& a, int depth, int ahead_end, const T* b, int64_t b_stride, int width,
+                             float* c, int64_t c_stride) {
     int d = 0;
     for (; d + V * kLanes <= width; d += V * kLanes) {
-        multiply_block<R, V>(a, depth, b + d, b_stride, c + d, c_stride);
+        multiply_block<R, V>(a, depth, ahead_end, b + d, b_stride, c + d, c_stride);
     }
     if constexpr (V > 1) {
-        if (d < width) multiply_columns<R, V / 2>(a, depth, b + d, b_stride, width - d, c + d, c_stride);
+        if (d < width) multiply_columns<R, V / 2>(a, depth, ahead_end, b + d, b_stride, width - d, c + d, c_stride);
     }
 }
 
-// c[r] += sum over j < depth of a(r, j) * b[j]; T is float, F16 or Bf16; b_stride is in values.
+// c[r] += sum over j < depth of a(r, j) * b[j]; T is float, F16 or Bf16; b_stride is in values. `b_next`: rows of b
+// after these that will be read soon.
 template <class T>
-inline void multiply_rows(LeftTile a, int a_rows, int depth, const T* b, int64_t b_stride, int width, float* c,
-                          int64_t c_stride) {
+inline void multiply_rows(LeftTile a, int a_rows, int depth, int b_next, const T* b, int64_t b_stride, int width,
+                          float* c, int64_t c_stride) {
+    const int ahead_end = depth + b_next - kRowsAhead;
     for (; a_rows >= 4; a_rows -= 4) {
-        multiply_columns<4, kAccumulators / 4>(a, depth, b, b_stride, width, c, c_stride);
+        multiply_columns<4, kAccumulators / 4>(a, depth, ahead_end, b, b_stride, width, c, c_stride);
         a = a.from_row(4);
         c += 4 * c_stride;
     }
-    if (a_rows == 3) multiply_columns<3, kAccumulators / 4>(a, depth, b, b_stride, width, c, c_stride);
-    if (a_rows == 2) multiply_columns<2, kAccumulators / 2>(a, depth, b, b_stride, width, c, c_stride);
-    if (a_rows == 1) multiply_columns<1, kAccumulators / 2>(a, depth, b, b_stride, width, c, c_stride);
+    if (a_rows == 3) multiply_columns<3, kAccumulators / 4>(a, depth, ahead_end, b, b_stride, width, c, c_stride);
+    if (a_rows == 2) multiply_columns<2, kAccumulators / 2>(a, depth, ahead_end, b, b_stride, width, c, c_stride);
+    if (a_rows == 1) multiply_columns<1, kAccumulators / 2>(a, depth, ahead_end, b, b_stride, width, c, c_stride);
 }
 
 }  // namespace octavo::OCTAVO_ISA
