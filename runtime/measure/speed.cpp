@@ -1,0 +1,108 @@
+#include "runtime/measure/speed.h"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "runtime/measure/traffic.h"
+
+namespace octavo {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kWarmUpTokens = 16;
+const char* const kSessionName = "speed measurement";
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+double median(std::vector<double> values) {
+    if (values.empty()) return 0;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+class SpeedMeasurement {
+  public:
+    SpeedMeasurement(Session& session, const SpeedRequest& request, int vocab, Job& job)
+        : session_(session), request_(request), vocab_(vocab), job_(job) {}
+
+    Status run(std::vector<double>& prefill_seconds, std::vector<double>& decode_seconds) {
+        session_.clear();
+        // The first passes fetch the weights from the file and wake the worker threads.
+        if (Status status = read(kWarmUpTokens); !status) return status;
+        session_.clear();
+        if (Status status = read(request_.depth); !status) return status;
+        if (Status status = session_.checkpoint_here(); !status) return status;
+        for (int i = 0; i < request_.repeat; ++i) {
+            if (Status status = time_read(prefill_seconds); !status) return status;
+            if (Status status = time_decode(decode_seconds); !status) return status;
+        }
+        return {};
+    }
+
+  private:
+    int32_t next_id() { return static_cast<int32_t>(ids_.next() % static_cast<uint64_t>(vocab_)); }
+
+    Status read(int64_t tokens) {
+        if (tokens == 0) return {};
+        std::vector<int32_t> ids(static_cast<size_t>(tokens));
+        for (int32_t& id : ids) id = next_id();
+        return session_.append(
+            ids, 1, [](int64_t, int, const float*) {}, job_);
+    }
+
+    Status time_read(std::vector<double>& seconds) {
+        if (request_.prefill_tokens == 0) return {};
+        if (Status status = session_.restore(request_.depth); !status) return status;
+        const auto start = Clock::now();
+        if (Status status = read(request_.prefill_tokens); !status) return status;
+        seconds.push_back(seconds_since(start));
+        return {};
+    }
+
+    Status time_decode(std::vector<double>& seconds) {
+        if (request_.decode_tokens == 0) return {};
+        if (Status status = session_.restore(request_.depth); !status) return status;
+        const auto start = Clock::now();
+        for (int64_t i = 0; i < request_.decode_tokens; ++i) {
+            if (job_.cancelled()) return Error{ErrorKind::cancelled, "The measurement was stopped."};
+            if (Status status = session_.decode(next_id()); !status) return status;
+        }
+        seconds.push_back(seconds_since(start));
+        return {};
+    }
+
+    Session& session_;
+    const SpeedRequest& request_;
+    int vocab_;
+    Job& job_;
+    RandomStream ids_{1};
+};
+
+}  // namespace
+
+Result<SpeedReport> measure_speed(Engine& engine, const SpeedRequest& request, Job& job) {
+    std::vector<double> prefill_seconds;
+    std::vector<double> decode_seconds;
+    const Model& model = engine.model();
+    const Status status = engine.call(kSessionName, [&](Session& session) -> Status {
+        return SpeedMeasurement(session, request, model.config.vocab, job).run(prefill_seconds, decode_seconds);
+    });
+    engine.close_session(kSessionName);
+    if (!status) return status.error();
+
+    SpeedReport report;
+    if (!prefill_seconds.empty())
+        report.prefill_tokens_per_s = static_cast<double>(request.prefill_tokens) / median(prefill_seconds);
+    if (!decode_seconds.empty()) {
+        report.decode_tokens_per_s = static_cast<double>(request.decode_tokens) / median(decode_seconds);
+        const int64_t bytes =
+            decode_bytes(model, engine.info().bytes_per_token, request.depth + request.decode_tokens / 2);
+        report.gb_per_s = report.decode_tokens_per_s * static_cast<double>(bytes) / 1e9;
+    }
+    return report;
+}
+
+}  // namespace octavo

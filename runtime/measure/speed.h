@@ -1,0 +1,31 @@
+// How fast a model reads and writes, measured on an engine at a chosen depth of the context.
+//
+// Tokens are random ids, the same on every machine, so that experts are used as evenly as they can be.
+// Threads: one caller; it waits for the engine.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/base/error.h"
+#include "kernels/base/job.h"
+#include "runtime/engine.h"
+
+namespace octavo {
+
+struct SpeedRequest {
+    int64_t depth = 0;           // tokens in the context before the measurement
+    int64_t prefill_tokens = 0;  // 0: not measured
+    int64_t decode_tokens = 0;   // 0: not measured
+    int repeat = 1;
+};
+
+struct SpeedReport {  // medians over the repeats
+    double prefill_tokens_per_s = 0;
+    double decode_tokens_per_s = 0;
+    double gb_per_s = 0;  // read by decode: weights, KV and recurrent state (see traffic.h), 10^9 bytes a second
+};
+
+// ErrorKind::context_full when depth and tokens do not fit. job: done and total count all tokens.
+Result<SpeedReport> measure_speed(Engine& engine, const SpeedRequest& request, Job& job);
+
+}  // namespace octavo
