@@ -1,0 +1,119 @@
+#include "app/chat/conversation.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <utility>
+
+#include "app/size_text.h"
+
+namespace octavo {
+namespace {
+
+constexpr std::chrono::milliseconds kWatchInterval{50};
+const char* const kSessionName = "chat";
+
+}  // namespace
+
+Result<GenerationReport> Conversation::ask(const std::string& text, ReplyWatcher& watcher) {
+    std::vector<Message> messages = messages_;
+    messages.push_back({Role::user, attached_ + text, ""});
+    const size_t before = messages_.size();
+    Result<GenerationReport> report = reply_to(std::move(messages), watcher);
+    if (messages_.size() != before) {  // kept, with its reply
+        attached_.clear();
+        attached_tokens_ = 0;
+    }
+    return report;
+}
+
+Result<GenerationReport> Conversation::regenerate(ReplyWatcher& watcher) {
+    std::vector<Message> messages = messages_;
+    if (messages.empty() || messages.back().role != Role::assistant)
+        return Error{ErrorKind::usage, "There is no reply to make again yet."};
+    messages.pop_back();
+    return reply_to(std::move(messages), watcher);
+}
+
+Result<GenerationReport> Conversation::edit(int64_t number, const std::string& text, ReplyWatcher& watcher) {
+    const Result<size_t> index = find_user_message(number);
+    if (!index) return index.error();
+    std::vector<Message> messages(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(*index));
+    messages.push_back({Role::user, text, ""});
+    return reply_to(std::move(messages), watcher);
+}
+
+Result<int64_t> Conversation::attach(const std::string& text) {
+    const Result<std::vector<int32_t>> ids = engine_->model().tokenizer->encode_text(text);
+    if (!ids) return ids.error();
+    const auto tokens = static_cast<int64_t>(ids->size());
+    const int64_t context = engine_->info().context_length;
+    const int64_t used = context_used_ + attached_tokens_;
+    if (used + tokens >= context)
+        return Error{
+            ErrorKind::context_full,
+            fmt::format("The file has {} tokens, but of the context's {} only {} are free: raise --ctx, /clear "
+                        "the conversation, or take a shorter file.",
+                        group_digits(tokens), group_digits(context), group_digits(context - used))};
+    attached_ += text + "\n\n";
+    attached_tokens_ += tokens;
+    return tokens;
+}
+
+Result<std::string> Conversation::user_message(int64_t number) const {
+    const Result<size_t> index = find_user_message(number);
+    if (!index) return index.error();
+    return messages_[*index].content;
+}
+
+Result<size_t> Conversation::find_user_message(int64_t number) const {
+    int64_t count = 0;
+    for (size_t i = 0; i < messages_.size(); ++i)
+        if (messages_[i].role == Role::user && ++count == number) return i;
+    return Error{ErrorKind::usage, fmt::format("There is no message {} of yours: there are {}.", number, count)};
+}
+
+std::string Conversation::system_prompt() const {
+    return !messages_.empty() && messages_.front().role == Role::system ? messages_.front().content : "";
+}
+
+void Conversation::set_system_prompt(const std::string& text) {
+    if (!system_prompt().empty()) messages_.erase(messages_.begin());
+    if (!text.empty()) messages_.insert(messages_.begin(), {Role::system, text, ""});
+}
+
+void Conversation::clear() {
+    const std::string system = system_prompt();
+    messages_.clear();
+    set_system_prompt(system);
+    attached_.clear();
+    attached_tokens_ = 0;
+    context_used_ = 0;
+}
+
+Result<GenerationReport> Conversation::reply_to(std::vector<Message> messages, ReplyWatcher& watcher) {
+    GenerateRequest request;
+    request.conversation = kSessionName;
+    request.prompt = ChatPrompt{messages, settings_.thinking};
+    request.sampler = settings_.sampler;
+    request.sampler.seed += replies_++;
+    request.max_tokens = settings_.max_tokens;
+
+    const std::shared_ptr<Generation> generation = engine_->generate(std::move(request));
+    for (bool finished = false; !finished;) {
+        const GenerationDelta delta = generation->wait(kWatchInterval);
+        if (watcher.stop_wanted()) generation->cancel();
+        watcher.on_progress(generation->progress());
+        if (!delta.empty()) watcher.on_delta(delta);
+        finished = delta.finished;
+    }
+    const Result<GenerationReport>& report = generation->report();
+    if (report && !(report->stop == StopReason::cancelled && report->ids.empty())) {
+        messages.push_back({Role::assistant, report->text, report->reasoning});
+        messages_ = std::move(messages);
+        context_used_ = report->prompt_tokens + static_cast<int64_t>(report->ids.size());
+    }
+    return report;
+}
+
+}  // namespace octavo

@@ -1,0 +1,71 @@
+// One conversation in a terminal: its messages, and the ways to go on from them. Failed, or stopped before the first
+// word, a request leaves the messages as they were.
+//
+// Replies are kept exactly as generated (leading white space too), so that the prompt of the next turn begins with the
+// tokens that the engine already holds.
+//
+// Threads: one thread; the engine works on its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/engine.h"
+
+namespace octavo {
+
+struct ReplySettings {
+    SamplerOptions sampler;
+    int64_t max_tokens = 0;  // 0: until the reply or the context ends
+    bool thinking = true;
+};
+
+// What watches a reply while it comes.
+class ReplyWatcher {
+  public:
+    virtual ~ReplyWatcher() = default;
+    virtual void on_progress(const GenerationProgress& progress) = 0;
+    virtual void on_delta(const GenerationDelta& delta) = 0;
+    virtual bool stop_wanted() = 0;
+};
+
+class Conversation {
+  public:
+    Conversation(Engine& engine, ReplySettings settings) : engine_(&engine), settings_(settings) {}
+
+    // `text` follows what was attached.
+    Result<GenerationReport> ask(const std::string& text, ReplyWatcher& watcher);
+    // Another reply to the last question; with a temperature above 0 it differs.
+    Result<GenerationReport> regenerate(ReplyWatcher& watcher);
+    // Replaces the person's message `number` (from 1); what followed it is forgotten.
+    Result<GenerationReport> edit(int64_t number, const std::string& text, ReplyWatcher& watcher);
+
+    // Goes before the next message. Gives its length in tokens; refused where the context has no room for it.
+    Result<int64_t> attach(const std::string& text);
+
+    const std::vector<Message>& messages() const { return messages_; }
+    // The person's message `number` (from 1); ErrorKind::usage names how many there are.
+    Result<std::string> user_message(int64_t number) const;
+    std::string system_prompt() const;
+    void set_system_prompt(const std::string& text);  // empty: none
+    void clear();                                     // all but the system prompt
+
+    int64_t context_used() const { return context_used_; }  // tokens after the last reply
+    const Engine& engine() const { return *engine_; }
+
+  private:
+    Result<size_t> find_user_message(int64_t number) const;
+    // Replies to `messages`, and keeps them with the reply when there is one.
+    Result<GenerationReport> reply_to(std::vector<Message> messages, ReplyWatcher& watcher);
+
+    Engine* engine_;
+    ReplySettings settings_;
+    std::vector<Message> messages_;
+    std::string attached_;
+    int64_t attached_tokens_ = 0;
+    int64_t context_used_ = 0;
+    uint64_t replies_ = 0;  // added to the seed: the same run repeats, a regenerated reply does not
+};
+
+}  // namespace octavo

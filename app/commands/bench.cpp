@@ -1,0 +1,117 @@
+// octavo bench: prefill and decode speed, and the share of the memory's bandwidth that decode reaches.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "app/commands/commands.h"
+#include "app/engine_setup.h"
+#include "app/model_choice.h"
+#include "app/output.h"
+#include "app/size_text.h"
+#include "runtime/measure/bandwidth.h"
+#include "runtime/measure/speed.h"
+#include "runtime/measure/traffic.h"
+
+namespace octavo {
+namespace {
+
+struct Options {
+    ModelOptions model;
+    CacheOptions cache;
+    JsonOption json;
+    int64_t prefill_tokens = 512;
+    int64_t decode_tokens = 128;
+    std::vector<std::string> depths = {"0", "8k"};
+    int repeat = 3;
+};
+
+struct Row {
+    int64_t depth = 0;
+    SpeedReport speed;
+};
+
+nlohmann::json run_json(const Row& row, const ReadBandwidth& bandwidth, const std::string& scheme) {
+    return {{"scheme", scheme},
+            {"depth", row.depth},
+            {"prefill_tokens_per_s", row.speed.prefill_tokens_per_s},
+            {"decode_tokens_per_s", row.speed.decode_tokens_per_s},
+            {"gb_per_s", row.speed.gb_per_s},
+            {"bandwidth_share", row.speed.gb_per_s / bandwidth.gb_per_s}};
+}
+
+// Prints each line as soon as it is measured.
+Result<std::vector<Row>> measure(Engine& engine, const Options& options, const ReadBandwidth& bandwidth) {
+    print_result(options.json, fmt::format("{:>9} {:>14} {:>14} {:>10} {:>14}\n", "depth", "prefill tok/s",
+                                           "decode tok/s", "GB/s", "of bandwidth"));
+    std::vector<Row> rows;
+    for (const std::string& text : options.depths) {
+        const Result<int64_t> depth = parse_size(text);
+        if (!depth) return depth.error();
+        Job job;
+        const Result<SpeedReport> speed =
+            measure_speed(engine, {*depth, options.prefill_tokens, options.decode_tokens, options.repeat}, job);
+        if (!speed) return speed.error();
+        rows.push_back({*depth, *speed});
+        print_result(options.json, fmt::format("{:>9} {:>14.1f} {:>14.1f} {:>10.2f} {:>13.0f}%\n", *depth,
+                                               speed->prefill_tokens_per_s, speed->decode_tokens_per_s, speed->gb_per_s,
+                                               100 * speed->gb_per_s / bandwidth.gb_per_s));
+    }
+    return rows;
+}
+
+int run(const Options& options) {
+    if (const Status target = check_json_target(options.json); !target) return fail(target.error());
+    const Result<std::unique_ptr<Engine>> engine = start_engine(options.model, options.cache);
+    if (!engine) return fail(engine.error());
+    const Result<ReadBandwidth> bandwidth = measure_read_bandwidth(options.model.threads);
+    if (!bandwidth) return fail(bandwidth.error());
+
+    const Model& model = (*engine)->model();
+    const EngineInfo& info = (*engine)->info();
+    print_result(
+        options.json,
+        fmt::format("{}\n{}; KV cache {}; prefill of {} tokens, decode of {}, median of {}\n"
+                    "memory reads at {:.1f} GB/s with {} threads; a token reads {} of weights\n\n",
+                    model_line(model), info.backend, info.scheme, options.prefill_tokens, options.decode_tokens,
+                    options.repeat, bandwidth->gb_per_s, bandwidth->threads, bytes_text(decode_weight_bytes(model))));
+    const Result<std::vector<Row>> rows = measure(**engine, options, *bandwidth);
+    if (!rows) return fail(rows.error());
+    nlohmann::json runs = nlohmann::json::array();
+    for (const Row& row : *rows) runs.push_back(run_json(row, *bandwidth, info.scheme));
+    return finish(options.json, nlohmann::json{{"runs", runs},
+                                               {"model", model.name},
+                                               {"backend", info.backend},
+                                               {"device", info.device},
+                                               {"threads", bandwidth->threads},
+                                               {"prefill_tokens", options.prefill_tokens},
+                                               {"decode_tokens", options.decode_tokens},
+                                               {"repeat", options.repeat},
+                                               {"weight_bytes_per_token", decode_weight_bytes(model)},
+                                               {"kv_bytes_per_token", info.bytes_per_token},
+                                               {"read_bandwidth_gb_per_s", bandwidth->gb_per_s}});
+}
+
+}  // namespace
+
+RunCommand add_bench_command(CLI::App& command) {
+    auto options = std::make_shared<Options>();
+    add_size_option(command, "-p,--prefill", options->prefill_tokens, "Tokens to read; 0 leaves it out (default: 512)");
+    add_size_option(command, "-n,--decode", options->decode_tokens, "Tokens to write; 0 leaves it out (default: 128)");
+    command.add_option("--depth", options->depths, "Tokens in the context before (default: 0,8k)")
+        ->type_name("LIST")
+        ->delimiter(',');
+    command.add_option("--repeat", options->repeat, "Measurements of each; the median counts")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    add_model_options(command, options->model);
+    add_cache_options(command, options->cache);
+    add_json_option(command, options->json);
+    return [options] { return run(*options); };
+}
+
+}  // namespace octavo

@@ -1,0 +1,203 @@
+// octavo chat: one question, a script of several turns, or a conversation at the terminal.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/chat/chat_input.h"
+#include "app/chat/chat_runner.h"
+#include "app/commands/commands.h"
+#include "app/engine_setup.h"
+#include "app/model_choice.h"
+#include "app/output.h"
+#include "app/size_text.h"
+#include "app/text_file.h"
+
+namespace octavo {
+namespace {
+
+struct Options {
+    ModelOptions model;
+    CacheOptions cache;
+    JsonOption json;
+    std::vector<std::string> prompts;
+    std::string file;
+    std::string system;
+    std::optional<float> temperature;
+    std::optional<int> top_k;
+    std::optional<float> top_p;
+    SamplerOptions sampler;  // what a model file does not recommend
+    int64_t max_tokens = 0;
+    bool no_think = false;
+    bool show_ids = false;
+};
+
+// The bundled model recalls; it has nothing to be creative about.
+float default_temperature(const Options& options) { return options.model.model.empty() ? 0.0f : 0.7f; }
+
+// What the person says comes first, then what the file recommends.
+ReplySettings reply_settings(const Options& options, const SamplingHints& hints) {
+    ReplySettings settings;
+    settings.sampler = options.sampler;
+    settings.sampler.temperature =
+        options.temperature.value_or(hints.temperature.value_or(default_temperature(options)));
+    settings.sampler.top_k = options.top_k.value_or(hints.top_k.value_or(0));
+    settings.sampler.top_p = options.top_p.value_or(hints.top_p.value_or(1.0f));
+    settings.max_tokens = options.max_tokens;
+    settings.thinking = !options.no_think;
+    return settings;
+}
+
+nlohmann::json reply_json(const GenerationReport& report, const CacheOptions& cache) {
+    return {{"text", without_leading_space(report.text)},
+            {"reasoning", report.reasoning},
+            {"ids", report.ids},
+            {"prompt_tokens", report.prompt_tokens},
+            {"reused_tokens", report.reused_tokens},
+            {"prefilled_tokens", report.prefilled_tokens},
+            {"prefill_tokens_per_s", report.prefill_tokens_per_s},
+            {"decode_tokens_per_s", report.decode_tokens_per_s},
+            {"total_seconds", report.total_seconds},
+            {"stop", stop_reason_name(report.stop)},
+            {"note", report.note},
+            {"scheme", report.scheme},
+            {"window", cache.window},
+            {"sinks", cache.sinks},
+            {"device", report.device}};
+}
+
+// The last turn's fields, and all turns in `turns`.
+nlohmann::json chat_json(const std::vector<GenerationReport>& replies, const CacheOptions& cache) {
+    nlohmann::json turns = nlohmann::json::array();
+    for (const GenerationReport& reply : replies) turns.push_back(reply_json(reply, cache));
+    nlohmann::json json = turns.empty() ? nlohmann::json::object() : turns.back();
+    json["turns"] = std::move(turns);
+    return json;
+}
+
+// The inputs of -f and -p: the document goes before the first message, or is the message.
+Result<std::vector<std::string>> scripted_inputs(const Options& options) {
+    if (options.file.empty()) return options.prompts;
+    Result<std::string> document = read_text_file(options.file);
+    if (!document) return document.error();
+    std::vector<std::string> inputs = options.prompts;
+    if (inputs.empty()) inputs.emplace_back();
+    const std::string text = inputs.front().empty() ? *document : *document + "\n\n" + inputs.front();
+    inputs.front() = text.starts_with('/') ? "/" + text : text;  // a document is never a command
+    return inputs;
+}
+
+// Runs inputs until they end, one fails, or a reply is stopped.
+int run_script(ChatRunner& runner, const std::vector<std::string>& inputs) {
+    for (const std::string& input : inputs) {
+        const size_t replies = runner.replies().size();
+        const Result<ChatRunner::Outcome> outcome = runner.run(input);
+        if (!outcome) return fail(outcome.error());
+        if (runner.replies().size() > replies && runner.replies().back().stop == StopReason::cancelled)
+            return exit_code(ErrorKind::cancelled);
+        if (*outcome == ChatRunner::Outcome::quit) break;
+    }
+    return 0;
+}
+
+int run_piped(ChatRunner& runner) {
+    const std::unique_ptr<ChatInput> input = make_piped_input();
+    int code = 0;
+    while (const std::optional<std::string> text = input->next("")) {
+        if (text->empty()) continue;
+        if (text->starts_with("/quit")) break;
+        if (code = run_script(runner, {*text}); code != 0) break;
+    }
+    return code;
+}
+
+int run_interactive(ChatRunner& runner, const Engine& engine, const ReplyView& view) {
+    view.say(model_line(engine.model()), false);
+    view.say(fmt::format("{}; KV cache {}, {} bytes a token; context {} tokens. /help lists what you can do.",
+                         engine.info().backend, engine.info().scheme, group_digits(engine.info().bytes_per_token),
+                         group_digits(engine.info().context_length)));
+    const std::unique_ptr<ChatInput> input = make_terminal_input();
+    while (const std::optional<std::string> text = input->next(runner.take_draft())) {
+        if (text->empty()) continue;
+        const Result<ChatRunner::Outcome> outcome = runner.run(*text);
+        if (!outcome)
+            print_error(outcome.error().message);
+        else if (*outcome == ChatRunner::Outcome::quit)
+            break;
+    }
+    return 0;
+}
+
+int run(const Options& options) {
+    if (const Status target = check_json_target(options.json); !target) return fail(target.error());
+    const Result<std::vector<std::string>> inputs = scripted_inputs(options);
+    if (!inputs) return fail(inputs.error());
+    const Result<std::unique_ptr<Engine>> engine = start_engine(options.model, options.cache);
+    if (!engine) return fail(engine.error());
+    const Model& model = (*engine)->model();
+    if (const Status usable = need_chat(model); !usable) return fail(usable.error());
+    const ReplySettings settings = reply_settings(options, model.sampling);
+    if (const Status valid = check_sampler_options(settings.sampler); !valid) return fail(valid.error());
+
+    const bool at_terminal = is_terminal(Stream::input) && is_terminal(Stream::output);
+    const bool interactive = inputs->empty() && at_terminal && !options.json.to_stdout();
+    Conversation conversation(**engine, settings);
+    conversation.set_system_prompt(options.system);
+    ReplyView view(options.json.to_stdout());
+    ChatRunner runner(conversation, view, interactive, options.show_ids);
+    const int code = interactive       ? run_interactive(runner, **engine, view)
+                     : inputs->empty() ? run_piped(runner)
+                                       : run_script(runner, *inputs);
+    if (runner.replies().empty() && code != 0) return code;
+    return finish(options.json, chat_json(runner.replies(), options.cache), code);
+}
+
+void add_sampling_options(CLI::App& command, Options& options) {
+    const auto add = [&command](const char* name, auto& value, const char* description) {
+        command.add_option(name, value, description)->type_name("X")->group("Sampling");
+    };
+    add("--temp", options.temperature,
+        "Temperature; 0 takes the best token (default: the file's, 0 for the bundled model)");
+    add("--top-k", options.top_k, "Only the best K tokens; 0: all (default: the file's)");
+    add("--top-p", options.top_p, "Only the best tokens with this share of the probability (default: the file's)");
+    add("--min-p", options.sampler.min_p, "Only tokens this probable against the best one; 0: all");
+    add("--repeat-penalty", options.sampler.repeat_penalty, "Above 1, makes recent tokens less likely");
+    command.add_option("--seed", options.sampler.seed, "The same seed gives the same replies")
+        ->type_name("N")
+        ->group("Sampling");
+}
+
+}  // namespace
+
+RunCommand add_chat_command(CLI::App& command) {
+    auto options = std::make_shared<Options>();
+    command
+        .add_option("-p,--prompt", options->prompts,
+                    "A message; repeat it for several turns. '/regen' and the other commands work too")
+        ->type_name("TEXT")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->allow_extra_args(false);  // else "[a, b]" would be two messages
+    command
+        .add_option("-f,--file", options->file, "A text file as message, or before the first -p; '-': standard input")
+        ->type_name("FILE");
+    command.add_option("--system", options->system, "System prompt")->type_name("TEXT");
+    add_count_option(command, "-n,--max-tokens", options->max_tokens,
+                     "Most tokens of a reply (default: until it ends)");
+    command.add_flag("--no-think", options->no_think, "No thinking, with models that think");
+    command.add_flag("--ids", options->show_ids, "Print the token ids of each reply after it");
+    add_sampling_options(command, *options);
+    add_model_options(command, options->model);
+    add_cache_options(command, options->cache);
+    add_json_option(command, options->json);
+    command.footer(
+        "Without -p and -f: a prompt with history where there is a terminal; else every line of standard input is a\n"
+        "message (or a command, or a block between lines of three quotation marks). Ctrl-C stops the reply.");
+    return [options] { return run(*options); };
+}
+
+}  // namespace octavo

@@ -1,0 +1,16 @@
+// From options to a running engine.
+#pragma once
+
+#include <memory>
+
+#include "app/options.h"
+#include "runtime/engine.h"
+
+namespace octavo {
+
+Result<EngineOptions> engine_options(const ModelOptions& model, const CacheOptions& cache);
+
+// Opens the model and starts an engine for it.
+Result<std::unique_ptr<Engine>> start_engine(const ModelOptions& model, const CacheOptions& cache);
+
+}  // namespace octavo

@@ -1,0 +1,35 @@
+#include "app/model_choice.h"
+
+#include <fmt/format.h>
+
+#include "app/size_text.h"
+#include "models/bundled/bundled.h"
+
+namespace octavo {
+
+Result<std::shared_ptr<const Model>> open_chosen_model(const std::string& path) {
+    if (path.empty()) return open_model(bundled_model(), "bundled");
+    return open_model(std::filesystem::path(path));
+}
+
+Status need_tokenizer(const Model& model) {
+    if (model.tokenizer) return {};
+    return Error{ErrorKind::input,
+                 fmt::format("{} has no vocabulary that is understood, so it takes token ids only (logits --ids).",
+                             model.source)};
+}
+
+Status need_chat(const Model& model) {
+    if (Status status = need_tokenizer(model); !status) return status;
+    if (model.chat) return {};
+    return Error{ErrorKind::input, fmt::format("{} cannot chat: {}", model.source, model.chat_error)};
+}
+
+std::string model_line(const Model& model) {
+    std::string types;
+    for (const auto& [type, bytes] : model.bytes_by_type) types += fmt::format(", {} {}", bytes_text(bytes), type);
+    return fmt::format("{} ({}, {}, {:.1f} M parameters{})", model.name, model.source, model.format,
+                       static_cast<double>(model.parameters) / 1e6, types);
+}
+
+}  // namespace octavo

@@ -1,0 +1,75 @@
+#include "app/model_contents.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "app/text_file.h"
+#include "models/bundled/bundled.h"
+#include "models/gguf/checkpoint.h"
+#include "models/safetensors/checkpoint.h"
+
+namespace octavo {
+namespace {
+
+ModelContents from_gguf(GgufCheckpoint checkpoint) {
+    ModelContents contents;
+    contents.format = "GGUF v3";
+    for (const GgufEntry& entry : checkpoint.metadata.entries()) {
+        std::string type(gguf_type_name(entry.type));
+        if (entry.type == GgufType::array) type += fmt::format(" of {}", gguf_type_name(entry.element));
+        contents.metadata.push_back({std::string(entry.key), std::move(type), value_text(entry)});
+    }
+    contents.tensors = std::move(checkpoint.tensors);
+    contents.owners = std::move(checkpoint.owners);
+    return contents;
+}
+
+// The keys of config.json, nested ones with dots.
+Result<std::vector<MetadataLine>> read_config(const std::filesystem::path& folder) {
+    const Result<std::string> text = read_text_file(folder / "config.json");
+    if (!text) return text.error();
+    const nlohmann::json config = nlohmann::json::parse(*text, nullptr, false);
+    if (!config.is_object()) return Error{ErrorKind::input, "config.json is not a JSON object."};
+    std::vector<MetadataLine> lines;
+    for (const auto& [pointer, value] : config.flatten().items()) {
+        std::string key = pointer.substr(1);
+        for (char& c : key)
+            if (c == '/') c = '.';
+        lines.push_back(
+            {std::move(key), value.type_name(), value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});
+    }
+    return lines;
+}
+
+Result<ModelContents> from_folder(const std::filesystem::path& folder) {
+    Result<SafetensorsCheckpoint> checkpoint = open_safetensors(folder);
+    if (!checkpoint) return checkpoint.error();
+    Result<std::vector<MetadataLine>> config = read_config(folder);
+    if (!config) return config.error();
+    return ModelContents{"safetensors", std::move(*config), std::move(checkpoint->tensors),
+                         std::move(checkpoint->owners)};
+}
+
+}  // namespace
+
+Result<ModelContents> read_model_contents(const std::filesystem::path& path) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored)) return from_folder(path);
+    if (path.extension() == ".safetensors" || path.extension() == ".json") return from_folder(path.parent_path());
+    Result<GgufCheckpoint> checkpoint = path.empty() ? open_gguf(bundled_model()) : open_gguf(path);
+    if (!checkpoint) return checkpoint.error();
+    return from_gguf(std::move(*checkpoint));
+}
+
+Result<std::vector<float>> decode_tensor(const StoredTensor& tensor) {
+    if (tensor.weight == nullptr)
+        return Error{ErrorKind::input, fmt::format("Tensor {} has the type {}, which this version cannot decode.",
+                                                   tensor.name, tensor.type_name)};
+    std::vector<float> values(static_cast<size_t>(tensor.elements()));
+    tensor.weight->decode(tensor.data.data(), tensor.elements() / tensor.weight->block_values, values.data());
+    return values;
+}
+
+}  // namespace octavo

@@ -1,0 +1,88 @@
+#include "app/options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "app/size_text.h"
+
+namespace octavo {
+namespace {
+
+// CLI11 wants exceptions for values that it should refuse; they end inside its parse call.
+int64_t size_or_throw(const std::string& text) {
+    const Result<int64_t> size = parse_size(text);
+    if (!size) throw CLI::ValidationError(size.error().message);
+    return *size;
+}
+
+// Until a scheme exists that packs its values, there is nothing for a window of f16 cells to lie on.
+void add_overlay_option(CLI::App& command, const std::string& name, int64_t& value, const std::string& what) {
+    command
+        .add_option_function<std::string>(
+            name,
+            [&value, name](const std::string& text) {
+                value = size_or_throw(text);
+                if (value != 0)
+                    throw CLI::ValidationError(name + " " + text +
+                                               " is not possible yet: only 0 is, because the schemes of this version "
+                                               "(f32, f16, bf16) keep every token unpacked.");
+            },
+            what + " (only 0 for now)")
+        ->type_name("N");
+}
+
+}  // namespace
+
+CLI::Option* add_size_option(CLI::App& command, const std::string& name, int64_t& value,
+                             const std::string& description) {
+    return command
+        .add_option_function<std::string>(
+            name, [&value](const std::string& text) { value = size_or_throw(text); }, description)
+        ->type_name("SIZE");
+}
+
+CLI::Option* add_count_option(CLI::App& command, const std::string& name, int64_t& value,
+                              const std::string& description) {
+    return command
+        .add_option_function<std::string>(
+            name,
+            [&value, name](const std::string& text) {
+                value = size_or_throw(text);
+                if (value == 0) throw CLI::ValidationError(name + " must be 1 or more.");
+            },
+            description)
+        ->type_name("N");
+}
+
+void add_model_options(CLI::App& command, ModelOptions& options) {
+    command.add_option("-m,--model", options.model, "Model: a GGUF file or a folder of safetensors (default: bundled)")
+        ->type_name("FILE");
+    command.add_option("--device", options.device, "auto, cpu or cuda")->type_name("D")->capture_default_str();
+    command.add_option("--threads", options.threads, "Worker threads (default: one per physical core)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1024));
+}
+
+void add_cache_options(CLI::App& command, CacheOptions& options) {
+    command.add_option("--kv", options.kv, "Format of the KV cache: f32, f16 or bf16; k=A,v=B for one each")
+        ->type_name("SCHEME")
+        ->capture_default_str();
+    add_size_option(command, "--ctx", options.context,
+                    "Context length in tokens, for example 16k (default: the model's)");
+    add_overlay_option(command, "--kv-window", options.window, "Newest tokens that stay in f16");
+    add_overlay_option(command, "--kv-sinks", options.sinks, "First tokens that stay in f16");
+}
+
+void add_json_option(CLI::App& command, JsonOption& option) {
+    command
+        .add_option_function<std::vector<std::string>>(
+            "--json",
+            [&option](const std::vector<std::string>& values) {
+                option.wanted = true;
+                if (!values.empty() && !values.front().empty()) option.file = values.front();
+            },
+            "Write the result as JSON to FILE; '-' or nothing: to standard output, and nothing else there")
+        ->type_name("[FILE]")
+        ->expected(0, 1);
+}
+
+}  // namespace octavo

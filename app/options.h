@@ -1,0 +1,47 @@
+// Options that several commands share: how they are written, checked and explained, once.
+//
+// Threads: used by the main thread before a command runs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
+
+namespace octavo {
+
+struct ModelOptions {
+    std::string model;  // path; empty: the bundled model
+    std::string device = "auto";
+    int threads = 0;  // 0: one per physical core
+};
+
+struct CacheOptions {
+    std::string kv = "f16";  // scheme of the KV cache
+    int64_t window = 0;      // newest tokens kept in f16 on top of the scheme
+    int64_t sinks = 0;       // first tokens kept in f16 on top of the scheme
+    int64_t context = 0;     // tokens; 0: what the model was made for
+};
+
+struct JsonOption {
+    bool wanted = false;
+    std::string file = "-";  // "-": standard output
+    bool to_stdout() const { return wanted && file == "-"; }
+};
+
+void add_model_options(CLI::App& command, ModelOptions& options);
+void add_cache_options(CLI::App& command, CacheOptions& options);
+void add_json_option(CLI::App& command, JsonOption& option);
+
+// An option for a size with a suffix (see parse_size).
+CLI::Option* add_size_option(CLI::App& command, const std::string& name, int64_t& value,
+                             const std::string& description);
+// The same for a number of 1 or more.
+CLI::Option* add_count_option(CLI::App& command, const std::string& name, int64_t& value,
+                              const std::string& description);
+
+}  // namespace octavo

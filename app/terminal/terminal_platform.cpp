@@ -1,0 +1,98 @@
+#include "app/terminal/terminal_platform.h"
+
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+
+namespace octavo {
+namespace {
+
+// A signal handler reaches nothing but static storage.
+volatile sig_atomic_t g_interrupted = 0;
+
+void note_interrupt(int) { g_interrupted = 1; }
+
+int descriptor(Stream stream) {
+    switch (stream) {
+        case Stream::input: return STDIN_FILENO;
+        case Stream::output: return STDOUT_FILENO;
+        case Stream::error: return STDERR_FILENO;
+    }
+    return STDERR_FILENO;
+}
+
+}  // namespace
+
+bool is_terminal(Stream stream) { return isatty(descriptor(stream)) == 1; }
+
+int terminal_columns() {
+    winsize size{};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < 10) return 80;
+    return size.ws_col;
+}
+
+struct RawMode::Saved {
+    termios mode;
+};
+
+RawMode::RawMode() : saved_(nullptr) {
+    termios mode{};
+    if (tcgetattr(STDIN_FILENO, &mode) != 0) return;
+    saved_ = new Saved{mode};
+    set_interrupt_is_key(false);
+}
+
+void RawMode::set_interrupt_is_key(bool is_key) {
+    if (saved_ == nullptr) return;
+    termios mode = saved_->mode;
+    mode.c_lflag &= ~static_cast<tcflag_t>(ECHO | ICANON | IEXTEN | (is_key ? ISIG : 0));
+    mode.c_iflag &= ~static_cast<tcflag_t>(IXON | ICRNL | INLCR);
+    mode.c_cc[VMIN] = 1;
+    mode.c_cc[VTIME] = 0;
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
+}
+
+RawMode::~RawMode() {
+    if (saved_ != nullptr) tcsetattr(STDIN_FILENO, TCSADRAIN, &saved_->mode);
+    delete saved_;
+}
+
+std::string read_input_bytes() {
+    std::string bytes(65536, '\0');
+    while (true) {
+        const ssize_t count = read(STDIN_FILENO, bytes.data(), bytes.size());
+        if (count < 0 && errno == EINTR) continue;
+        bytes.resize(count > 0 ? static_cast<size_t>(count) : 0);
+        return bytes;
+    }
+}
+
+struct InterruptWatch::Saved {
+    struct sigaction action;
+};
+
+InterruptWatch::InterruptWatch() : saved_(new Saved{}) {
+    g_interrupted = 0;
+    struct sigaction action {};
+    action.sa_handler = note_interrupt;
+    sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGINT, &action, &saved_->action);
+}
+
+InterruptWatch::~InterruptWatch() {
+    sigaction(SIGINT, &saved_->action, nullptr);
+    delete saved_;
+}
+
+bool InterruptWatch::take() {
+    const bool interrupted = g_interrupted != 0;
+    g_interrupted = 0;
+    return interrupted;
+}
+
+}  // namespace octavo

@@ -1,0 +1,19 @@
+// Text files in and out, whole.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "kernels/base/error.h"
+
+namespace octavo {
+
+// The whole file; "-" reads standard input to its end. Refused, with the place, when it is not UTF-8 text.
+Result<std::string> read_text_file(const std::filesystem::path& path);
+Status write_text_file(const std::filesystem::path& path, std::string_view text);
+
+// Offset of the first byte that is not part of well-formed UTF-8 (NUL counts too); npos when all is well.
+size_t find_invalid_utf8(std::string_view text);
+
+}  // namespace octavo
