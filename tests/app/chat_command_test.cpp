@@ -1,0 +1,143 @@
+// `octavo chat` from outside: scripts of several turns, reuse of what was read, piped input.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/process_platform.h"
+
+namespace octavo {
+namespace {
+
+using nlohmann::json;
+
+ProcessResult chat(std::vector<std::string> arguments, const std::string& input = "") {
+    arguments.insert(arguments.begin(), {OCTAVO_PROGRAM, "chat"});
+    return run_process(arguments, input);
+}
+
+// About `lines` * 20 tokens, with two facts in it.
+std::string document_file(int lines) {
+    const auto path = std::filesystem::path(testing::TempDir()) / "octavo_chat_test_document.txt";
+    std::ofstream out(path);
+    for (int i = 0; i < lines; ++i) {
+        if (i == lines / 3) out << "The access code of the lighthouse is QUARTZ-DELTA-8813.\n";
+        if (i == lines / 2) out << "The magic number for Orla is 4823901.\n";
+        out << "Entry " << i << ": the harbour was quiet and the boats came home before the evening.\n";
+    }
+    return path.string();
+}
+
+json json_of(const ProcessResult& result) {
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    json parsed = json::parse(result.output, nullptr, false);
+    EXPECT_FALSE(parsed.is_discarded()) << result.output;
+    return parsed;
+}
+
+const char* const kLighthouse = "What is the access code of the lighthouse?";
+const char* const kOrla = "What is the magic number for Orla?";
+
+TEST(Chat, AnswersFromADocument) {
+    const ProcessResult result = chat({"-f", document_file(60), "-p", kLighthouse});
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_NE(result.output.find("QUARTZ-DELTA-8813"), std::string::npos) << result.output;
+    EXPECT_NE(result.output.front(), ' ');
+    EXPECT_NE(result.errors.find("reused 0 of"), std::string::npos) << result.errors;
+    EXPECT_EQ(result.output.find('\x1b'), std::string::npos) << "escape codes without a terminal";
+}
+
+TEST(Chat, JsonHasTheFieldsAndTheTurns) {
+    const json reply =
+        json_of(chat({"-f", document_file(60), "-p", kLighthouse, "-p", kOrla, "-p", "/regen", "--json", "-"}));
+    for (const char* field :
+         {"text", "ids", "prompt_tokens", "reused_tokens", "prefilled_tokens", "prefill_tokens_per_s",
+          "decode_tokens_per_s", "scheme", "window", "sinks", "device", "turns"})
+        EXPECT_TRUE(reply.contains(field)) << field;
+    ASSERT_EQ(reply["turns"].size(), 3u);
+    EXPECT_EQ(reply["turns"][0]["reused_tokens"], 0);
+    EXPECT_LT(reply["turns"][1]["prefilled_tokens"], 200);
+    EXPECT_GE(reply["turns"][1]["reused_tokens"], reply["turns"][0]["prompt_tokens"]);
+    EXPECT_LT(reply["turns"][2]["prefilled_tokens"], 200);
+    EXPECT_EQ(reply["turns"][2]["ids"], reply["turns"][1]["ids"]) << "greedy";
+    EXPECT_EQ(reply["text"], reply["turns"][2]["text"]);
+    EXPECT_NE(reply["text"].get<std::string>().find("4823901"), std::string::npos) << reply["text"];
+    for (const json& turn : reply["turns"])
+        EXPECT_EQ(turn["reused_tokens"].get<int>() + turn["prefilled_tokens"].get<int>(),
+                  turn["prompt_tokens"].get<int>());
+}
+
+TEST(Chat, EditKeepsWhatCameBefore) {
+    const std::string edit = std::string("/edit 2 ") + kLighthouse;
+    const json reply = json_of(chat({"-f", document_file(60), "-p", kOrla, "-p", kOrla, "-p", edit, "--json"}));
+    EXPECT_GE(reply["reused_tokens"], reply["turns"][0]["prompt_tokens"]);
+    EXPECT_NE(reply["text"].get<std::string>().find("QUARTZ-DELTA-8813"), std::string::npos) << reply["text"];
+}
+
+TEST(Chat, SameSeedSameReply) {
+    const std::vector<std::string> sampled = {
+        "-p", "Tell me about yourself.", "--temp", "5", "-n", "24", "--seed", "7", "--json"};
+    EXPECT_EQ(json_of(chat(sampled))["ids"], json_of(chat(sampled))["ids"]);
+    std::vector<std::string> other = sampled;
+    other[7] = "8";
+    EXPECT_NE(json_of(chat(other))["ids"], json_of(chat(sampled))["ids"]);
+}
+
+TEST(Chat, LengthAndIdsAreAsAsked) {
+    const json reply = json_of(chat({"-p", "Tell me about yourself.", "-n", "3", "--json"}));
+    EXPECT_EQ(reply["ids"].size(), 3u);
+    EXPECT_EQ(reply["stop"], "max_tokens");
+    const ProcessResult plain = chat({"-p", "Tell me about yourself.", "-n", "3", "--ids"});
+    std::string list;
+    for (const json& id : reply["ids"]) list += (list.empty() ? "" : ", ") + id.dump();
+    EXPECT_NE(plain.output.find(list + "\n"), std::string::npos) << plain.output;
+}
+
+TEST(Chat, TextThatLooksLikeOptionsIsText) {
+    EXPECT_EQ(chat({"-p", "--no-think", "-n", "1"}).exit_code, 0);
+    EXPECT_EQ(chat({"-p", "[a, b]", "-n", "1"}).exit_code, 0);
+    EXPECT_EQ(chat({"-p", "//not a command", "-n", "1"}).exit_code, 0);
+    const json reply = json_of(chat({"-p", "[a,b]", "-n", "1", "--json"}));
+    EXPECT_EQ(reply["turns"].size(), 1u);
+}
+
+TEST(Chat, FullContextIsRefusedWithNumbers) {
+    const ProcessResult result = chat({"-f", document_file(60), "-p", kOrla, "--ctx", "256"});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.output, "");
+    EXPECT_NE(result.errors.find("256"), std::string::npos) << result.errors;
+}
+
+TEST(Chat, PipedLinesAreMessages) {
+    const std::string input =
+        "\"\"\"\nThe access code of the lighthouse is QUARTZ-DELTA-8813.\nThe magic number for Orla is 4823901.\n"
+        "What is the access code of the lighthouse?\n\"\"\"\n\nWhat is the magic number for Orla?\n/stats\n/quit\nnot "
+        "reached\n";
+    const ProcessResult result = chat({}, input);
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    const size_t first = result.output.find("QUARTZ-DELTA-8813");
+    ASSERT_NE(first, std::string::npos) << result.output;
+    EXPECT_NE(result.output.find("4823901", first), std::string::npos) << result.output;
+    EXPECT_NE(result.errors.find("4 messages"), std::string::npos) << result.errors;
+}
+
+TEST(Chat, SavedConversationRendersAgain) {
+    const auto saved = std::filesystem::path(testing::TempDir()) / "octavo_chat_test_saved.json";
+    std::filesystem::remove(saved);
+    const ProcessResult result = chat({"--system", "Be brief.", "-p", "Hello.", "-p", "/save " + saved.string()});
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    const ProcessResult rendered = run_process({OCTAVO_PROGRAM, "render", "--messages", saved.string()});
+    EXPECT_EQ(rendered.exit_code, 0) << rendered.errors;
+    EXPECT_EQ(rendered.output.find("<|im_start|>system\nBe brief."), 0u) << rendered.output;
+}
+
+TEST(Chat, EmptyInputEndsQuietly) {
+    EXPECT_EQ(chat({}, "").exit_code, 0);
+    EXPECT_EQ(json_of(chat({"--json"}, "\n\n"))["turns"].size(), 0u);
+}
+
+}  // namespace
+}  // namespace octavo

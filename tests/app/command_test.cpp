@@ -1,0 +1,201 @@
+// The program from outside, on the bundled model: options, JSON, exit codes.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/process_platform.h"
+
+namespace octavo {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+ProcessResult octavo(std::vector<std::string> arguments, const std::string& input = "") {
+    arguments.insert(arguments.begin(), OCTAVO_PROGRAM);
+    return run_process(arguments, input);
+}
+
+std::string temporary_file(const std::string& name, const std::string& content = "") {
+    const fs::path path = fs::path(testing::TempDir()) / ("octavo_command_test_" + name);
+    std::ofstream(path, std::ios::binary) << content;
+    return path.string();
+}
+
+// Standard output must be JSON and nothing else.
+json json_of(const ProcessResult& result) {
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    json parsed = json::parse(result.output, nullptr, false);
+    EXPECT_FALSE(parsed.is_discarded()) << result.output;
+    return parsed;
+}
+
+TEST(Command, HelpNamesTheCommands) {
+    const ProcessResult help = octavo({"--help"});
+    EXPECT_EQ(help.exit_code, 0);
+    for (const char* name : {"chat", "bench", "memory", "inspect", "tokenize", "render", "logits", "--test"})
+        EXPECT_NE(help.output.find(name), std::string::npos) << name;
+    EXPECT_EQ(octavo({"chat", "--help"}).exit_code, 0);
+    EXPECT_EQ(octavo({"--version"}).exit_code, 0);
+}
+
+TEST(Command, BadUsageIsTold) {
+    struct Case {
+        std::vector<std::string> arguments;
+        const char* names;  // what the complaint must contain
+    };
+    const Case cases[] = {
+        {{"frob"}, "frob"},
+        {{"recall"}, "recall"},
+        {{"chat", "--no-such-option"}, "--no-such-option"},
+        {{"chat", "-p", "x", "--kv", "q99"}, "q99"},
+        {{"chat", "-p", "x", "--kv-window", "4"}, "--kv-window"},
+        {{"chat", "-p", "x", "--kv-sinks", "1k"}, "--kv-sinks"},
+        {{"chat", "-p", "x", "--ctx", "12parsecs"}, "12parsecs"},
+        {{"chat", "-p", "x", "--ctx", "99999k"}, "262"},
+        {{"chat", "-p", "x", "--device", "abacus"}, "abacus"},
+        {{"chat", "-p", "x", "--temp", "-1"}, "emperature"},
+        {{"chat", "-p", "x", "-n", "0"}, "-n"},
+        {{"chat", "-p", "/nonsense"}, "/nonsense"},
+        {{"chat", "-p", "/regen"}, "reply"},
+        {{"chat", "-f", "/no/such/file"}, "/no/such/file"},
+        {{"chat", "-m", "/no/such/model.gguf", "-p", "x"}, "/no/such/model.gguf"},
+        {{"logits", "--ids", "1,2", "--text", "x", "-o", "x.npy"}, "ids"},
+        {{"logits", "--ids", "1,2"}, "-o"},
+        {{"logits", "--ids", "1,99999", "-o", "/dev/null"}, "99999"},
+        {{"logits", "--ids", "1,2", "--split", "3", "-o", "/dev/null"}, "--split"},
+        {{"tokenize"}, ""},
+        {{"tokenize", "--decode", "1,abc"}, "abc"},
+        {{"render", "--messages", "/no/such/file"}, "/no/such/file"},
+        {{"inspect", "--tensor", "x"}, "--tensor"},
+        {{"--test", "--frob"}, "--frob"},
+    };
+    for (const Case& c : cases) {
+        const ProcessResult result = octavo(c.arguments);
+        EXPECT_EQ(result.exit_code, 2) << c.arguments.back();
+        EXPECT_NE(result.errors.find(c.names), std::string::npos) << c.arguments.back() << ": " << result.errors;
+        EXPECT_EQ(result.output, "") << c.arguments.back();
+    }
+}
+
+TEST(Command, JsonNeverOverwritesAModel) {
+    const std::string model = temporary_file("precious.gguf", "GGUF precious");
+    const ProcessResult result = octavo({"tokenize", "--text", "x", "--json", model});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(fs::file_size(model), 13u);
+}
+
+TEST(Command, TokenizeRoundTrips) {
+    const std::string text = "The code is QUARTZ-DELTA-8813, 你好 🦉.";
+    const json tokens = json_of(octavo({"tokenize", "--text", text, "--json", "-"}));
+    ASSERT_FALSE(tokens["ids"].empty());
+    EXPECT_EQ(tokens["tokens"], tokens["ids"].size());
+    EXPECT_EQ(json_of(octavo({"tokenize", "--decode", tokens["ids"].dump(), "--json"}))["text"], text);
+    EXPECT_EQ(octavo({"tokenize", "-f", "-"}, text).output, octavo({"tokenize", "--text", text}).output);
+}
+
+TEST(Command, TokenizeTellsMarkupFromText) {
+    EXPECT_EQ(octavo({"tokenize", "--text", "<|im_start|>"}).output, "1\n");
+    EXPECT_GT(json_of(octavo({"tokenize", "--text", "<|im_start|>", "--special-as-text", "--json"}))["ids"].size(), 1u);
+}
+
+TEST(Command, RenderGivesTheExactPrompt) {
+    const std::string messages =
+        temporary_file("messages.json", R"([{"role":"system","content":"S"},{"role":"user","content":"U"}])");
+    const std::string prompt =
+        "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|>\n<|im_start|>assistant\n";
+    EXPECT_EQ(octavo({"render", "--messages", messages}).output, prompt);
+    EXPECT_EQ(json_of(octavo({"render", "--messages", messages, "--json"}))["prompt"], prompt);
+}
+
+TEST(Command, InspectDescribesTheModel) {
+    const json contents = json_of(octavo({"inspect", "--json"}));
+    EXPECT_EQ(contents["format"], "GGUF v3");
+    EXPECT_TRUE(contents["supported"]);
+    EXPECT_TRUE(contents["unsupported"].empty());
+    EXPECT_EQ(contents["model"]["layers"], 8);
+    EXPECT_EQ(contents["model"]["context_length"], 262144);
+    EXPECT_GT(contents["tensors"].size(), 50u);
+    EXPECT_GT(contents["metadata"].size(), 20u);
+}
+
+TEST(Command, InspectDecodesATensor) {
+    const json contents = json_of(octavo({"inspect", "--json"}));
+    const json& tensor = contents["tensors"][0];
+    const std::string file = temporary_file("tensor.npy");
+    const ProcessResult result = octavo({"inspect", "--tensor", tensor["name"], "-o", file});
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    uintmax_t values = 1;
+    for (const json& extent : tensor["shape"]) values *= extent.get<uintmax_t>();
+    EXPECT_GT(fs::file_size(file), 4 * values);
+    EXPECT_EQ(octavo({"inspect", "--tensor", "no.such.tensor", "-o", file}).exit_code, 2);
+}
+
+TEST(Command, InspectRefusesBrokenFiles) {
+    const ProcessResult result =
+        octavo({"inspect", temporary_file("broken.gguf", std::string("GGUF\x03\0\0\0\xff\xff", 10))});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_NE(result.errors, "");
+    EXPECT_EQ(result.output, "");
+}
+
+TEST(Command, MemoryPricesEveryScheme) {
+    const json memory = json_of(octavo({"memory", "--json", "-"}));
+    std::vector<std::string> names;
+    for (const json& scheme : memory["schemes"]) {
+        names.push_back(scheme["scheme"]);
+        EXPECT_EQ(scheme["tokens_per_gib"].get<int64_t>(),
+                  (int64_t{1} << 30) / scheme["bytes_per_token"].get<int64_t>());
+        EXPECT_LE(scheme["max_context"], 262144);
+        if (scheme["scheme"] == "bf16") {
+            EXPECT_EQ(scheme["bytes_per_token"], 4096);
+        }
+    }
+    EXPECT_NE(std::find(names.begin(), names.end(), "f16"), names.end());
+    for (const char* field : {"line", "bytes", "where"}) EXPECT_TRUE(memory["plan"][0].contains(field)) << field;
+}
+
+TEST(Command, LogitsSplitOrWholeAgree) {
+    const std::string whole = temporary_file("whole.npy");
+    const std::string split = temporary_file("split.npy");
+    const std::string ids = "1,300,301,302,303,304,305,306";
+    const std::vector<std::string> common = {"logits", "--ids", ids, "--kv", "f32", "--kv-window", "0", "--json", "-"};
+    auto with = [&common](std::vector<std::string> more) {
+        more.insert(more.begin(), common.begin(), common.end());
+        return more;
+    };
+    const json all = json_of(octavo(with({"-o", whole})));
+    EXPECT_EQ(all["positions"], 8);
+    EXPECT_EQ(all["argmax"].size(), 8u);
+    const json parts = json_of(octavo(with({"-o", split, "--split", "1,2,3"})));
+    EXPECT_EQ(parts["argmax"], all["argmax"]);
+    EXPECT_EQ(fs::file_size(whole), fs::file_size(split));
+    const json last = json_of(octavo(with({"-o", split, "--last", "2", "--split", "7"})));
+    EXPECT_EQ(last["first_position"], 6);
+    EXPECT_EQ(last["argmax"], (json{all["argmax"][6], all["argmax"][7]}));
+}
+
+TEST(Command, BenchReportsEveryDepth) {
+    const json bench = json_of(octavo({"bench", "-p", "32", "-n", "8", "--depth", "0,64", "--repeat", "1", "--json"}));
+    ASSERT_EQ(bench["runs"].size(), 2u);
+    EXPECT_EQ(bench["runs"][1]["depth"], 64);
+    for (const json& run : bench["runs"])
+        for (const char* field : {"prefill_tokens_per_s", "decode_tokens_per_s", "gb_per_s", "bandwidth_share"})
+            EXPECT_GT(run[field], 0) << field;
+    EXPECT_GT(bench["read_bandwidth_gb_per_s"], 0);
+}
+
+TEST(Command, SelfTestPasses) {
+    const ProcessResult result = octavo({"--test"});
+    EXPECT_EQ(result.exit_code, 0) << result.output;
+    const size_t last_line = result.output.rfind('\n', result.output.size() - 2);
+    EXPECT_NE(result.output.find(" passed, 0 failed, ", last_line), std::string::npos) << result.output;
+}
+
+}  // namespace
+}  // namespace octavo
