@@ -25,8 +25,9 @@ enum class CheckpointKind : uint8_t {
 struct Checkpoint {
     int64_t position = 0;  // tokens that the state has seen
     CheckpointKind kind = CheckpointKind::interval;
-    Buffer state;   // RecurrentState::save; later also open groups and the window ring
-    Buffer logits;  // [vocab] float32 after token position - 1; empty where they were not computed
+    Buffer state;           // RecurrentState::save, then KvCache::save_copies
+    int kv_generation = 0;  // KvCache::generation when it was made
+    Buffer logits;          // [vocab] float32 after token position - 1; empty where they were not computed
 
     int64_t bytes() const { return static_cast<int64_t>(state.bytes() + logits.bytes()); }
 };

@@ -77,7 +77,7 @@ class Engine::Worker {
         if (!first) return first.error();
         info_.device = "cpu";
         info_.backend = backend_->name();
-        info_.scheme = kv_scheme_name(options_.scheme);
+        info_.scheme = kv_scheme_name(options_.kv.scheme);
         info_.context_length = (*first)->context_length();
         info_.bytes_per_token = (*first)->cache().bytes_per_token();
         info_.workspace_bytes = forward_->workspace_bytes();

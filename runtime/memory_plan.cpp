@@ -17,6 +17,7 @@ std::string_view memory_line_name(MemoryLineKind kind) {
     switch (kind) {
         case MemoryLineKind::weights: return "weights";
         case MemoryLineKind::kv_cache: return "KV cache";
+        case MemoryLineKind::kv_copies: return "KV cache, FP16 window and sinks";
         case MemoryLineKind::recurrent_state: return "recurrent state";
         case MemoryLineKind::checkpoints: return "checkpoints";
         case MemoryLineKind::workspace: return "workspace";
@@ -29,6 +30,7 @@ std::vector<MemoryLine> memory_plan(const Model& model, const Session& session, 
     return {
         exact(MemoryLineKind::weights, model.weight_bytes),
         {MemoryLineKind::kv_cache, cpu, session.position() * cache.bytes_per_token(), cache.committed_bytes()},
+        exact(MemoryLineKind::kv_copies, cache.copy_buffer_bytes()),
         exact(MemoryLineKind::recurrent_state, session.recurrent_bytes()),
         exact(MemoryLineKind::checkpoints, session.checkpoints().bytes()),
         exact(MemoryLineKind::workspace, workspace_bytes + logit_bytes(model)),
@@ -37,12 +39,15 @@ std::vector<MemoryLine> memory_plan(const Model& model, const Session& session, 
 
 std::vector<MemoryLine> planned_memory(const Model& model, const SessionOptions& options, int64_t tokens,
                                        int64_t workspace_bytes) {
-    const int64_t per_token = kv_bytes_per_token(kv_shape(model.config), options.scheme);
+    const KvShape shape = kv_shape(model.config);
+    const int64_t per_token = kv_bytes_per_token(shape, options.kv.scheme);
     constexpr int64_t step = KvCache::cells_per_step;
     const int64_t cells = std::min<int64_t>((tokens + step - 1) / step * step, model.config.context_length);
     return {
         exact(MemoryLineKind::weights, model.weight_bytes),
         {MemoryLineKind::kv_cache, cpu, tokens * per_token, cells * per_token},
+        exact(MemoryLineKind::kv_copies,
+              kv_overlay_bytes(shape, options.kv) + kv_open_group_bytes(shape, options.kv.scheme)),
         exact(MemoryLineKind::recurrent_state, RecurrentState::bytes_of(model.config)),
         exact(MemoryLineKind::checkpoints, options.checkpoint_budget_bytes),
         exact(MemoryLineKind::workspace, workspace_bytes + logit_bytes(model)),

@@ -51,7 +51,9 @@ Result<std::unique_ptr<Session>> Session::create(const HybridConfig& config, For
     if (checked.checkpoint_interval < 1) {
         return Error{ErrorKind::usage, "The checkpoint interval must be at least one token."};
     }
-    Result<KvCache> cache = KvCache::create(kv_shape(config), checked.scheme, config.context_length);
+    const KvShape shape = kv_shape(config);
+    if (Status status = check_kv_settings(checked.kv, shape, checked.context_length); !status) return status.error();
+    Result<KvCache> cache = KvCache::create(shape, checked.kv, config.context_length);
     if (!cache) return cache.error();
     Result<RecurrentState> recurrent = RecurrentState::create(config);
     if (!recurrent) return recurrent.error();
@@ -72,8 +74,13 @@ Session::Session(const HybridConfig& config, Forward& forward, const SessionOpti
       recurrent_(std::move(recurrent)),
       logits_(std::move(logits)),
       checkpoints_(options.checkpoint_budget_bytes) {
-    for (int layer = 0; layer < cache_.shape().layers; ++layer) views_.attention.push_back(cache_.view(layer));
     views_.delta_net = recurrent_.layers();
+    refresh_views();
+}
+
+void Session::refresh_views() {
+    views_.attention.clear();
+    for (int layer = 0; layer < cache_.shape().layers; ++layer) views_.attention.push_back(cache_.view(layer));
 }
 
 Result<PrefillReport> Session::prefill(std::span<const int32_t> ids, std::span<const Anchor> anchors, Job& job) {
@@ -162,7 +169,7 @@ std::span<const float> Session::logits() const {
 }
 
 Status Session::checkpoint_here(CheckpointKind kind) {
-    const int64_t bytes = recurrent_.bytes() + (logits_valid_ ? static_cast<int64_t>(logits_.bytes()) : 0);
+    const int64_t bytes = recurrent_.bytes() + cache_.copies_bytes() + (logits_valid_ ? static_cast<int64_t>(logits_.bytes()) : 0);
     if (!checkpoints_.has_room_for(bytes)) {
         return Error{ErrorKind::memory, fmt::format("A checkpoint needs {} bytes and the budget for them is {} bytes.",
                                                     bytes, checkpoints_.budget_bytes())};
@@ -170,10 +177,13 @@ Status Session::checkpoint_here(CheckpointKind kind) {
     Checkpoint checkpoint;
     checkpoint.position = position();
     checkpoint.kind = kind;
-    Result<Buffer> state = Buffer::allocate(static_cast<size_t>(recurrent_.bytes()), "a checkpoint");
+    checkpoint.kv_generation = cache_.generation();
+    Result<Buffer> state =
+        Buffer::allocate(static_cast<size_t>(recurrent_.bytes() + cache_.copies_bytes()), "a checkpoint");
     if (!state) return state.error();
     checkpoint.state = std::move(*state);
     recurrent_.save(checkpoint.state.data());
+    cache_.save_copies(checkpoint.state.data() + recurrent_.bytes());
     if (logits_valid_) {
         Result<Buffer> logits = Buffer::allocate(logits_.bytes(), "a checkpoint's logits");
         if (!logits) return logits.error();
@@ -191,6 +201,16 @@ Status Session::restore(int64_t position) {
     rewind(position);
     cache_.shrink(position);
     return {};
+}
+
+KvChange Session::change_kv(const KvSettings& settings, Job& job, KvChangeRoom room) {
+    if (Status status = check_kv_settings(settings, cache_.shape(), context_length_); !status) {
+        return {KvChangeOutcome::kept_old, status.error(), 0};
+    }
+    KvChange change = cache_.change(settings, position(), forward_->backend(), job, room);
+    if (change.outcome == KvChangeOutcome::lost) clear();
+    refresh_views();
+    return change;
 }
 
 Status Session::set_context_length(int64_t tokens) {
@@ -242,13 +262,20 @@ void Session::rewind(int64_t position) {
     logits_valid_ = false;
     if (checkpoint != nullptr) {
         recurrent_.load(checkpoint->state.data());
+        if (checkpoint->kv_generation == cache_.generation()) {
+            cache_.load_copies(checkpoint->state.data() + recurrent_.bytes());
+        } else {
+            cache_.rebuild_copies(position, this->position(), forward_->backend());
+        }
         if (checkpoint->logits.bytes() > 0) {
             std::memcpy(logits_.data(), checkpoint->logits.data(), logits_.bytes());
             logits_valid_ = true;
         }
     } else {
         recurrent_.clear();
+        cache_.forget_copies();
     }
+    refresh_views();
     tokens_.resize(static_cast<size_t>(position));
     checkpoints_.truncate(position);
 }

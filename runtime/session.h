@@ -25,7 +25,7 @@
 namespace octavo {
 
 struct SessionOptions {
-    KvScheme scheme;
+    KvSettings kv;                       // raw f16 unless a person chooses
     int64_t context_length = 0;          // most tokens of the conversation; 0: the model's own
     int prefill_chunk = 512;             // tokens of one pass; a cancel waits at most this long
     int64_t checkpoint_interval = 8192;  // tokens between checkpoints of a long prompt
@@ -82,6 +82,10 @@ class Session {
     Status restore(int64_t position);
     void clear() { (void)restore(0); }
 
+    // Other settings for the cache, from here on and for what it holds, without reading the text again. Where the change
+    // ends with KvChangeOutcome::lost the session is empty.
+    KvChange change_kv(const KvSettings& settings, Job& job, KvChangeRoom room = KvChangeRoom::automatic);
+
     int64_t context_length() const { return context_length_; }
     // At once, without copying anything. ErrorKind::usage below the tokens that are there or above the model's length.
     Status set_context_length(int64_t tokens);
@@ -100,6 +104,7 @@ class Session {
     // Forgets what comes after `position`, where the live state or a checkpoint is.
     void rewind(int64_t position);
     // Reads ids[T], T <= prefill_chunk; logits[logit_rows][vocab].
+    void refresh_views();
     Status run_pass(std::span<const int32_t> ids, int logit_rows, float* logits);
     // Tokens that the next pass may read: it ends at the chunk, the interval, and at `stop`.
     int64_t pass_end(int64_t stop) const;

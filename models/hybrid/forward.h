@@ -35,6 +35,7 @@ class Forward {
                                   int max_tokens);
 
     int max_tokens() const { return max_tokens_; }
+    Backend& backend() const { return *backend_; }
     int64_t workspace_bytes() const { return static_cast<int64_t>(workspace_.bytes()); }
 
     // Runs ids[T] at positions first_position.., with T <= max_tokens and the KV pools committed for them.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <limits>
 
 #include "kernels/base/memory_error.h"
@@ -15,33 +16,63 @@ int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step
 
 }  // namespace
 
-Result<KvCache> KvCache::create(const KvShape& shape, const KvScheme& scheme, int64_t max_cells) {
-    static constexpr const char* names[part_count] = {"K cache", "K scales", "V cache", "V scales"};
-    for (const KvFormat format : {scheme.k, scheme.v}) {
-        if (kv_format_spec(format).raw()) continue;
-        return Error{ErrorKind::usage, fmt::format("The KV format {} cannot be used in a conversation yet.",
-                                                   kv_format_spec(format).name)};
-    }
+Result<KvCache> KvCache::create(const KvShape& shape, const KvSettings& settings, int64_t max_cells) {
     KvCache cache;
     cache.shape_ = shape;
-    cache.scheme_ = scheme;
+    cache.settings_ = settings;
     cache.max_cells_ = max_cells;
-    const KvCellBytes bytes = kv_cell_bytes(shape, scheme);
+    cache.exact_ = {0, settings.sinks};
+    const KvCellBytes bytes = kv_cell_bytes(shape, settings.scheme);
     cache.cell_bytes_ = {bytes.k_payload, bytes.k_scales, bytes.v_payload, bytes.v_scales};
     if (max_cells <= 0 || max_cells > std::numeric_limits<int64_t>::max() / std::max<int64_t>(1, bytes.total())) {
         return Error{ErrorKind::usage, fmt::format("A KV cache of {} tokens cannot be made.", max_cells)};
     }
-    cache.layers_.resize(shape.layers);
+    cache.layers_.resize(static_cast<size_t>(shape.layers));
+    if (Status status = cache.reserve_pools(); !status) return status.error();
     for (Layer& layer : cache.layers_) {
+        Result<Copies> copies = make_copies(shape, settings);
+        if (!copies) return copies.error();
+        layer.copies = std::move(*copies);
+    }
+    return cache;
+}
+
+Status KvCache::reserve_pools() {
+    static constexpr const char* names[part_count] = {"K cache", "K scales", "V cache", "V scales"};
+    for (Layer& layer : layers_) {
         for (int part = 0; part < part_count; ++part) {
-            const auto reserved = static_cast<size_t>(max_cells * cache.cell_bytes_[part]);
+            const auto reserved = static_cast<size_t>(max_cells_ * cell_bytes_[part]);
             if (reserved == 0) continue;
             Result<ReservedRange> range = ReservedRange::reserve(reserved, names[part]);
             if (!range) return range.error();
-            layer[part] = std::move(*range);
+            layer.pools[part] = std::move(*range);
         }
     }
-    return cache;
+    return {};
+}
+
+Result<KvCache::Copies> KvCache::make_copies(const KvShape& shape, const KvSettings& settings) {
+    const size_t cell_bytes = static_cast<size_t>(shape.kv_heads) * shape.head_dim * sizeof(f16_bits);
+    const auto per_channel = [](KvFormat format) { return kv_format_spec(format).per_channel(); };
+    struct Wanted {
+        Buffer Copies::*buffer;
+        size_t cells;
+        const char* name;
+    };
+    Copies copies;
+    for (const Wanted& wanted : {
+             Wanted{&Copies::open_k, per_channel(settings.scheme.k) ? size_t{kKvGroupCells} : 0, "the open group of K"},
+             Wanted{&Copies::open_v, per_channel(settings.scheme.v) ? size_t{kKvGroupCells} : 0, "the open group of V"},
+             Wanted{&Copies::sinks, 2 * static_cast<size_t>(settings.sinks), "the FP16 sinks"},
+             Wanted{&Copies::ring, 2 * static_cast<size_t>(settings.window), "the FP16 window"},
+         }) {
+        if (wanted.cells == 0) continue;
+        Result<Buffer> buffer = Buffer::allocate(wanted.cells * cell_bytes, wanted.name);
+        if (!buffer) return buffer.error();
+        std::memset(buffer->data(), 0, buffer->bytes());
+        copies.*wanted.buffer = std::move(*buffer);
+    }
+    return copies;
 }
 
 Status KvCache::commit(int64_t cells) {
@@ -73,13 +104,18 @@ void KvCache::shrink(int64_t cells) {
     if (commit_exactly(kept_cells)) committed_cells_ = kept_cells;
 }
 
+Status KvCache::commit_layer(Layer& layer, int64_t cells) {
+    for (int part = 0; part < part_count; ++part) {
+        if (cell_bytes_[part] == 0) continue;
+        Status status = layer.pools[part].commit(static_cast<size_t>(cells * cell_bytes_[part]));
+        if (!status) return status;
+    }
+    return {};
+}
+
 Status KvCache::commit_exactly(int64_t cells) {
     for (Layer& layer : layers_) {
-        for (int part = 0; part < part_count; ++part) {
-            if (cell_bytes_[part] == 0) continue;
-            Status status = layer[part].commit(static_cast<size_t>(cells * cell_bytes_[part]));
-            if (!status) return status;
-        }
+        if (Status status = commit_layer(layer, cells); !status) return status;
     }
     return {};
 }
@@ -87,24 +123,84 @@ Status KvCache::commit_exactly(int64_t cells) {
 int64_t KvCache::committed_bytes() const {
     int64_t bytes = 0;
     for (const Layer& layer : layers_) {
-        for (const ReservedRange& range : layer) bytes += static_cast<int64_t>(range.committed_bytes());
+        for (const ReservedRange& range : layer.pools) bytes += static_cast<int64_t>(range.committed_bytes());
     }
     return bytes;
 }
 
+int64_t KvCache::copy_buffer_bytes() const {
+    return kv_overlay_bytes(shape_, settings_) + kv_open_group_bytes(shape_, settings_.scheme);
+}
+
 KvView KvCache::view(int layer) const {
     assert(layer >= 0 && layer < shape_.layers);
-    const Layer& ranges = layers_[layer];
+    return view(layers_[static_cast<size_t>(layer)]);
+}
+
+KvView KvCache::view(const Layer& layer) const {
+    const auto second_half = [](const Buffer& buffer) {
+        return reinterpret_cast<f16_bits*>(buffer.data() + buffer.bytes() / 2);
+    };
+    const Copies& copies = layer.copies;
     KvView view;
     view.kv_heads = shape_.kv_heads;
     view.head_dim = shape_.head_dim;
-    view.k.format = scheme_.k;
-    view.k.payload = ranges[k_payload].data();
-    view.k.scales = ranges[k_scales].data();
-    view.v.format = scheme_.v;
-    view.v.payload = ranges[v_payload].data();
-    view.v.scales = ranges[v_scales].data();
+    view.encoder = settings_.encoder;
+    view.k = {settings_.scheme.k, settings_.rotates_k(), layer.pools[k_payload].data(), layer.pools[k_scales].data(),
+              copies.open_k.as<f16_bits>()};
+    view.v = {settings_.scheme.v, settings_.rotates_v(), layer.pools[v_payload].data(), layer.pools[v_scales].data(),
+              copies.open_v.as<f16_bits>()};
+    view.overlay.sinks = exact_.sinks;
+    view.overlay.window = settings_.window;
+    view.overlay.window_from = exact_.window_from;
+    if (settings_.sinks > 0) {
+        view.overlay.sink_k = copies.sinks.as<f16_bits>();
+        view.overlay.sink_v = second_half(copies.sinks);
+    }
+    if (settings_.window > 0) {
+        view.overlay.ring_k = copies.ring.as<f16_bits>();
+        view.overlay.ring_v = second_half(copies.ring);
+    }
     return view;
 }
+
+// The copies that a checkpoint holds. Sinks are not among them: what lies before a checkpoint does not change.
+template <class Visit>
+void KvCache::visit_copies(Visit visit) const {
+    for (const Layer& layer : layers_) {
+        for (const Buffer* buffer : {&layer.copies.open_k, &layer.copies.open_v, &layer.copies.ring}) {
+            if (buffer->bytes() > 0) visit(*buffer);
+        }
+    }
+}
+
+int64_t KvCache::copies_bytes() const {
+    if (scheme().raw()) return 0;
+    size_t bytes = sizeof exact_;
+    visit_copies([&](const Buffer& buffer) { bytes += buffer.bytes(); });
+    return static_cast<int64_t>(bytes);
+}
+
+void KvCache::save_copies(std::byte* to) const {
+    if (scheme().raw()) return;
+    std::memcpy(to, &exact_, sizeof exact_);
+    to += sizeof exact_;
+    visit_copies([&](const Buffer& buffer) {
+        std::memcpy(to, buffer.data(), buffer.bytes());
+        to += buffer.bytes();
+    });
+}
+
+void KvCache::load_copies(const std::byte* from) {
+    if (scheme().raw()) return;
+    std::memcpy(&exact_, from, sizeof exact_);
+    from += sizeof exact_;
+    visit_copies([&](const Buffer& buffer) {
+        std::memcpy(buffer.data(), from, buffer.bytes());
+        from += buffer.bytes();
+    });
+}
+
+void KvCache::forget_copies() { exact_ = {0, settings_.sinks}; }
 
 }  // namespace octavo

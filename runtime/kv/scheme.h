@@ -32,6 +32,9 @@ struct KvScheme {
     KvFormat k = KvFormat::f16;
     KvFormat v = KvFormat::f16;
 
+    // Both sides keep every value as it is: no FP16 overlay.
+    bool raw() const { return kv_format_spec(k).raw() && kv_format_spec(v).raw(); }
+
     bool operator==(const KvScheme&) const = default;
 };
 

@@ -17,7 +17,7 @@ using test::ByteTokenizer;
 EngineOptions small_options() {
     EngineOptions options;
     options.threads = 1;
-    options.session.scheme = {KvFormat::f32, KvFormat::f32};
+    options.session.kv.scheme = {KvFormat::f32, KvFormat::f32};
     options.session.prefill_chunk = 64;
     return options;
 }

@@ -8,7 +8,7 @@ namespace octavo {
 namespace {
 
 constexpr KvShape shape{3, 2, 64};
-constexpr KvScheme mixed{KvFormat::f32, KvFormat::f16};
+constexpr KvSettings mixed{.scheme = {KvFormat::f32, KvFormat::f16}};
 
 TEST(KvCache, CommitsInStepsAndPricesThem) {
     Result<KvCache> cache = KvCache::create(shape, mixed, 10000);

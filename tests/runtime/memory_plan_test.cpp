@@ -15,7 +15,7 @@ TEST(MemoryPlan, ThePlanOfALengthIsWhatAConversationOfThatLengthTakes) {
     Result<Forward> forward = Forward::create(model->config, model->weights, *backend, 512);
     ASSERT_TRUE(forward);
     SessionOptions options;
-    options.scheme = *parse_kv_scheme("k=f32,v=f16");
+    options.kv.scheme = *parse_kv_scheme("k=f32,v=f16");
     options.checkpoint_interval = 64;
     options.checkpoint_budget_bytes = 5 * RecurrentState::bytes_of(model->config);
     Result<std::unique_ptr<Session>> session = Session::create(model->config, *forward, options);

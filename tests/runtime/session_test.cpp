@@ -46,7 +46,7 @@ class SessionTest : public testing::Test {
 
     static SessionOptions options() {
         SessionOptions options;
-        options.scheme = f32;
+        options.kv.scheme = f32;
         options.prefill_chunk = 64;
         return options;
     }
@@ -434,7 +434,7 @@ TEST_F(SessionTest, GreedyIsBitIdenticalWithOneAndTwoThreads) {
 TEST_F(SessionTest, SchemesOfSixteenBitsReuseToo) {
     for (const char* name : {"f16", "bf16", "k=f32,v=f16"}) {
         SessionOptions options = this->options();
-        options.scheme = *parse_kv_scheme(name);
+        options.kv.scheme = *parse_kv_scheme(name);
         const auto session = make(options);
         const std::vector<int32_t> prompt = turn(150, 96) + opening;
         prefill(*session, prompt);
