@@ -1,18 +1,39 @@
 #include "app/engine_setup.h"
 
+#include <algorithm>
+
 #include "app/model_choice.h"
 
 namespace octavo {
 
+Result<KvSettings> cache_settings(const CacheOptions& cache) {
+    const Result<KvScheme> scheme = parse_kv_scheme(cache.kv);
+    if (!scheme) return scheme.error();
+    const Result<KvRotation> rotation = parse_kv_rotation(cache.rotate);
+    if (!rotation) return rotation.error();
+    const Result<KvEncoder> encoder = parse_kv_encoder(cache.encoder);
+    if (!encoder) return encoder.error();
+    KvSettings settings = default_kv_settings(*scheme);
+    if (cache.context > 0) {  // a default must not stand in the way of a short context
+        settings.window = std::min(settings.window, cache.context);
+        settings.sinks = std::min(settings.sinks, cache.context);
+    }
+    if (cache.window != CacheOptions::by_scheme) settings.window = cache.window;
+    if (cache.sinks != CacheOptions::by_scheme) settings.sinks = cache.sinks;
+    settings.rotation = *rotation;
+    settings.encoder = *encoder;
+    return settings;
+}
+
 Result<EngineOptions> engine_options(const ModelOptions& model, const CacheOptions& cache) {
     const Result<DeviceChoice> device = parse_device(model.device);
     if (!device) return device.error();
-    const Result<KvScheme> scheme = parse_kv_scheme(cache.kv);
-    if (!scheme) return scheme.error();
+    const Result<KvSettings> settings = cache_settings(cache);
+    if (!settings) return settings.error();
     EngineOptions options;
     options.device = *device;
     options.threads = model.threads;
-    options.session.scheme = *scheme;
+    options.session.kv = *settings;
     options.session.context_length = cache.context;
     return options;
 }

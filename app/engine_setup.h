@@ -8,6 +8,8 @@
 
 namespace octavo {
 
+// Scheme, window, sinks, rotation and encoder as asked for; defaults by scheme.
+Result<KvSettings> cache_settings(const CacheOptions& cache);
 Result<EngineOptions> engine_options(const ModelOptions& model, const CacheOptions& cache);
 
 // Opens the model and starts an engine for it.

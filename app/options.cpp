@@ -14,22 +14,6 @@ int64_t size_or_throw(const std::string& text) {
     return *size;
 }
 
-// Until a scheme exists that packs its values, there is nothing for a window of f16 cells to lie on.
-void add_overlay_option(CLI::App& command, const std::string& name, int64_t& value, const std::string& what) {
-    command
-        .add_option_function<std::string>(
-            name,
-            [&value, name](const std::string& text) {
-                value = size_or_throw(text);
-                if (value != 0)
-                    throw CLI::ValidationError(name + " " + text +
-                                               " is not possible yet: only 0 is, because the schemes of this version "
-                                               "(f32, f16, bf16) keep every token unpacked.");
-            },
-            what + " (only 0 for now)")
-        ->type_name("N");
-}
-
 }  // namespace
 
 CLI::Option* add_size_option(CLI::App& command, const std::string& name, int64_t& value,
@@ -63,13 +47,23 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
 }
 
 void add_cache_options(CLI::App& command, CacheOptions& options) {
-    command.add_option("--kv", options.kv, "Format of the KV cache: f32, f16 or bf16; k=A,v=B for one each")
+    command
+        .add_option("--kv", options.kv, "Scheme of the KV cache ('octavo memory' lists them); k=A,v=B for one each")
         ->type_name("SCHEME")
         ->capture_default_str();
     add_size_option(command, "--ctx", options.context,
                     "Context length in tokens, for example 16k (default: the model's)");
-    add_overlay_option(command, "--kv-window", options.window, "Newest tokens that stay in f16");
-    add_overlay_option(command, "--kv-sinks", options.sinks, "First tokens that stay in f16");
+    add_size_option(command, "--kv-window", options.window,
+                    "Newest tokens that stay in FP16 too (default: 128 for schemes that pack values, else 0)")
+        ->type_name("N");
+    add_size_option(command, "--kv-sinks", options.sinks, "First tokens that stay in FP16 too (default: 64, else 0)")
+        ->type_name("N");
+    command.add_option("--rotate", options.rotate, "Rotate rows before packing: on, off, or auto (as the scheme says)")
+        ->type_name("R")
+        ->capture_default_str();
+    command.add_option("--encoder", options.encoder, "How values are packed: reference or refined")
+        ->type_name("E")
+        ->capture_default_str();
 }
 
 void add_json_option(CLI::App& command, JsonOption& option) {

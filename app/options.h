@@ -21,10 +21,14 @@ struct ModelOptions {
 };
 
 struct CacheOptions {
-    std::string kv = "f16";  // scheme of the KV cache
-    int64_t window = 0;      // newest tokens kept in f16 on top of the scheme
-    int64_t sinks = 0;       // first tokens kept in f16 on top of the scheme
-    int64_t context = 0;     // tokens; 0: what the model was made for
+    static constexpr int64_t by_scheme = -1;
+
+    std::string kv = "f16";       // scheme of the KV cache
+    int64_t window = by_scheme;   // newest tokens kept in FP16 on top of the scheme
+    int64_t sinks = by_scheme;    // first tokens kept in FP16 on top of the scheme
+    std::string rotate = "auto";  // on, off, auto
+    std::string encoder = "refined";
+    int64_t context = 0;  // tokens; 0: what the model was made for
 };
 
 struct JsonOption {

@@ -78,6 +78,7 @@ class Engine::Worker {
         info_.device = "cpu";
         info_.backend = backend_->name();
         info_.scheme = kv_scheme_name(options_.kv.scheme);
+        info_.kv = options_.kv;
         info_.context_length = (*first)->context_length();
         info_.bytes_per_token = (*first)->cache().bytes_per_token();
         info_.workspace_bytes = forward_->workspace_bytes();
@@ -88,6 +89,14 @@ class Engine::Worker {
     const Model& model() const { return *model_; }
     const EngineInfo& info() const { return info_; }
     bool on_engine_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
+
+    void report_cache(const std::string& conversation, GenerationReport& report) {
+        const auto found = sessions_.find(conversation);
+        const KvSettings& kv = found != sessions_.end() ? found->second->cache().settings() : options_.kv;
+        report.scheme = kv_scheme_name(kv.scheme);
+        report.window = kv.window;
+        report.sinks = kv.sinks;
+    }
 
     void post(std::function<void()> task) {
         {
@@ -196,7 +205,7 @@ std::shared_ptr<Generation> Engine::generate(GenerateRequest request) {
         GenerationWriter writer(generation);
         Result<GenerationReport> report = guarded([&] { return worker->generate(request, writer); });
         if (report) {
-            report->scheme = worker->info().scheme;
+            worker->report_cache(request.conversation, *report);
             report->device = worker->info().device;
         }
         writer.finish(std::move(report));

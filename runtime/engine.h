@@ -33,6 +33,7 @@ struct EngineInfo {
     std::string device;   // "cpu"
     std::string backend;  // "cpu, avx512, 2 threads"
     std::string scheme;
+    KvSettings kv;  // what new conversations start with
     int64_t context_length = 0;
     int64_t bytes_per_token = 0;
     int64_t workspace_bytes = 0;

@@ -54,6 +54,8 @@ struct GenerationReport {
     StopReason stop = StopReason::end_of_turn;
     std::string note;  // a sentence for a person where the stop needs one (context full), else empty
     std::string scheme;
+    int64_t window = 0;  // newest tokens held in FP16 too
+    int64_t sinks = 0;   // first tokens likewise
     std::string device;
 };
 

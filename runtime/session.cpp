@@ -6,6 +6,7 @@
 #include <cassert>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 namespace octavo {
 namespace {
@@ -211,6 +212,37 @@ KvChange Session::change_kv(const KvSettings& settings, Job& job, KvChangeRoom r
     if (change.outcome == KvChangeOutcome::lost) clear();
     refresh_views();
     return change;
+}
+
+Result<PrefillReport> Session::rebuild(Job& job) {
+    const std::vector<int32_t> ids = tokens_;
+    if (ids.empty()) return PrefillReport{};
+    Result<KvCache> cache = KvCache::create(cache_.shape(), cache_.settings(), cache_.max_cells());
+    if (!cache) return cache.error();
+    Result<RecurrentState> recurrent = RecurrentState::create(*config_);
+    if (!recurrent) return recurrent.error();
+    CheckpointStore checkpoints(checkpoints_.budget_bytes());
+    std::vector<Anchor> anchors;
+    for (const Checkpoint& checkpoint : checkpoints_.checkpoints()) anchors.push_back({checkpoint.position, checkpoint.kind});
+
+    const auto swap_state = [&] {
+        std::swap(cache_, *cache);
+        std::swap(recurrent_, *recurrent);
+        std::swap(checkpoints_, checkpoints);
+        views_.delta_net = recurrent_.layers();
+        refresh_views();
+    };
+    swap_state();
+    tokens_.clear();
+    logits_valid_ = false;
+    Result<PrefillReport> report = prefill(ids, anchors, job);
+    if (report && !report->cancelled) return report;
+
+    swap_state();  // back to what was there, but for the logits: they are read again when they are wanted
+    tokens_ = ids;
+    logits_valid_ = false;
+    if (!report) return report.error();
+    return Error{ErrorKind::cancelled, "Rebuilding the KV cache was cancelled; the cache is as it was."};
 }
 
 Status Session::set_context_length(int64_t tokens) {

@@ -86,6 +86,10 @@ class Session {
     // ends with KvChangeOutcome::lost the session is empty.
     KvChange change_kv(const KvSettings& settings, Job& job, KvChangeRoom room = KvChangeRoom::automatic);
 
+    // Reads all tokens again, so that every cell is exactly what the settings make of it. Cancelled (ErrorKind::cancelled)
+    // or failed, the session is as it was. Needs room for a second cache while it runs.
+    Result<PrefillReport> rebuild(Job& job);
+
     int64_t context_length() const { return context_length_; }
     // At once, without copying anything. ErrorKind::usage below the tokens that are there or above the model's length.
     Status set_context_length(int64_t tokens);

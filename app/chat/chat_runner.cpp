@@ -28,6 +28,10 @@ struct ChatRunner::Command {
             {"system", "/system [TEXT]", "show or set the system prompt; '/system -' removes it", &ChatRunner::system},
             {"file", "/file PATH", "put a whole text file before your next message", &ChatRunner::attach_file},
             {"clear", "/clear", "start again, with the same system prompt", &ChatRunner::clear},
+            {"kv", "/kv [SCHEME] [window=N] [sinks=N] [rotate=R]", "show or change how the KV cache is stored, now",
+             &ChatRunner::change_kv},
+            {"ctx", "/ctx N", "change the context length, now", &ChatRunner::set_context},
+            {"rebuild", "/rebuild", "read everything again, exactly under the present settings", &ChatRunner::rebuild},
             {"stats", "/stats", "what the conversation takes", &ChatRunner::stats},
             {"save", "/save FILE", "write the conversation as JSON", &ChatRunner::save},
             {"quit", "/quit", "leave (as Ctrl-D does)", &ChatRunner::quit},
@@ -137,12 +141,15 @@ Result<ChatRunner::Outcome> ChatRunner::clear(const std::string&) {
 
 Result<ChatRunner::Outcome> ChatRunner::stats(const std::string&) {
     const EngineInfo& info = conversation_->engine().info();
+    const Result<Conversation::CacheState> cache = conversation_->cache_state();
+    if (!cache) return cache.error();
     const int64_t used = conversation_->context_used();
     view_->say(fmt::format("{} messages, {} of {} tokens of context", conversation_->messages().size(),
-                           group_digits(used), group_digits(info.context_length)),
+                           group_digits(used), group_digits(cache->context_length)),
                false);
-    view_->say(fmt::format("KV cache {}: {} bytes a token, {} so far", info.scheme, group_digits(info.bytes_per_token),
-                           bytes_text(used * info.bytes_per_token)),
+    view_->say(fmt::format("KV cache {}: {} bytes a token, {} so far, {} committed",
+                           describe_kv_settings(cache->settings), group_digits(cache->bytes_per_token),
+                           bytes_text(used * cache->bytes_per_token), bytes_text(cache->committed_bytes)),
                false);
     view_->say(info.backend, false);
     if (!replies_.empty()) view_->say("last reply: " + figures_line(replies_.back()), false);

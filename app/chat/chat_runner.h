@@ -45,6 +45,9 @@ class ChatRunner {
     Result<Outcome> clear(const std::string& argument);
     Result<Outcome> stats(const std::string& argument);
     Result<Outcome> save(const std::string& argument);
+    Result<Outcome> change_kv(const std::string& argument);
+    Result<Outcome> rebuild(const std::string& argument);
+    Result<Outcome> set_context(const std::string& argument);
     Result<Outcome> quit(const std::string& argument);
 
     Conversation* conversation_;

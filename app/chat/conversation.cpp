@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <future>
 #include <utility>
 
 #include "app/size_text.h"
@@ -91,6 +92,41 @@ void Conversation::clear() {
     context_used_ = 0;
 }
 
+Result<KvChange> Conversation::change_kv(const KvSettings& settings) {
+    return engine_->call(kSessionName, [&](Session& session) -> Result<KvChange> {
+        Job job;
+        return session.change_kv(settings, job);
+    });
+}
+
+Result<PrefillReport> Conversation::rebuild(ReplyWatcher& watcher) {
+    Job job;
+    std::future<Result<PrefillReport>> done = std::async(std::launch::async, [&] {
+        return engine_->call(kSessionName, [&](Session& session) { return session.rebuild(job); });
+    });
+    while (done.wait_for(kWatchInterval) != std::future_status::ready) {
+        if (watcher.stop_wanted()) job.cancel();
+        GenerationProgress progress;
+        progress.phase = GenerationPhase::prefill;
+        progress.processed_tokens = job.progress().done;
+        progress.prompt_tokens = job.progress().total;
+        watcher.on_progress(progress);
+    }
+    return done.get();
+}
+
+Status Conversation::set_context_length(int64_t tokens) {
+    return engine_->call(kSessionName, [&](Session& session) { return session.set_context_length(tokens); });
+}
+
+Result<Conversation::CacheState> Conversation::cache_state() const {
+    return engine_->call(kSessionName, [](Session& session) -> Result<CacheState> {
+        const KvCache& cache = session.cache();
+        return CacheState{cache.settings(), session.context_length(), cache.bytes_per_token(),
+                          cache.committed_bytes() + cache.copy_buffer_bytes()};
+    });
+}
+
 Result<GenerationReport> Conversation::reply_to(std::vector<Message> messages, ReplyWatcher& watcher) {
     GenerateRequest request;
     request.conversation = kSessionName;
@@ -109,7 +145,7 @@ Result<GenerationReport> Conversation::reply_to(std::vector<Message> messages, R
     }
     const Result<GenerationReport>& report = generation->report();
     if (report && !(report->stop == StopReason::cancelled && report->ids.empty())) {
-        messages.push_back({Role::assistant, report->text, report->reasoning});
+        messages.push_back({Role::assistant, report->text, report->reasoning, report->ids, settings_.thinking});
         messages_ = std::move(messages);
         context_used_ = report->prompt_tokens + static_cast<int64_t>(report->ids.size());
     }

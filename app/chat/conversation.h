@@ -51,6 +51,19 @@ class Conversation {
     void set_system_prompt(const std::string& text);  // empty: none
     void clear();                                     // all but the system prompt
 
+    // Other settings for the KV cache of what was said and what comes (see Session::change_kv).
+    Result<KvChange> change_kv(const KvSettings& settings);
+    // Reads everything again under the present settings; the watcher sees progress and may stop it.
+    Result<PrefillReport> rebuild(ReplyWatcher& watcher);
+    Status set_context_length(int64_t tokens);
+    struct CacheState {
+        KvSettings settings;
+        int64_t context_length = 0;
+        int64_t bytes_per_token = 0;
+        int64_t committed_bytes = 0;  // pools and FP16 copies
+    };
+    Result<CacheState> cache_state() const;
+
     int64_t context_used() const { return context_used_; }  // tokens after the last reply
     const Engine& engine() const { return *engine_; }
 

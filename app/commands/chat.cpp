@@ -52,7 +52,7 @@ ReplySettings reply_settings(const Options& options, const SamplingHints& hints)
     return settings;
 }
 
-nlohmann::json reply_json(const GenerationReport& report, const CacheOptions& cache) {
+nlohmann::json reply_json(const GenerationReport& report) {
     return {{"text", without_leading_space(report.text)},
             {"reasoning", report.reasoning},
             {"ids", report.ids},
@@ -65,15 +65,15 @@ nlohmann::json reply_json(const GenerationReport& report, const CacheOptions& ca
             {"stop", stop_reason_name(report.stop)},
             {"note", report.note},
             {"scheme", report.scheme},
-            {"window", cache.window},
-            {"sinks", cache.sinks},
+            {"window", report.window},
+            {"sinks", report.sinks},
             {"device", report.device}};
 }
 
 // The last turn's fields, and all turns in `turns`.
-nlohmann::json chat_json(const std::vector<GenerationReport>& replies, const CacheOptions& cache) {
+nlohmann::json chat_json(const std::vector<GenerationReport>& replies) {
     nlohmann::json turns = nlohmann::json::array();
-    for (const GenerationReport& reply : replies) turns.push_back(reply_json(reply, cache));
+    for (const GenerationReport& reply : replies) turns.push_back(reply_json(reply));
     nlohmann::json json = turns.empty() ? nlohmann::json::object() : turns.back();
     json["turns"] = std::move(turns);
     return json;
@@ -153,7 +153,7 @@ int run(const Options& options) {
                      : inputs->empty() ? run_piped(runner)
                                        : run_script(runner, *inputs);
     if (runner.replies().empty() && code != 0) return code;
-    return finish(options.json, chat_json(runner.replies(), options.cache), code);
+    return finish(options.json, chat_json(runner.replies()), code);
 }
 
 void add_sampling_options(CLI::App& command, Options& options) {

@@ -124,8 +124,8 @@ int run(const Options& options) {
                                                {"tokens", tokens},
                                                {"argmax", argmax},
                                                {"scheme", (*engine)->info().scheme},
-                                               {"window", options.cache.window},
-                                               {"sinks", options.cache.sinks},
+                                               {"window", (*engine)->info().kv.window},
+                                               {"sinks", (*engine)->info().kv.sinks},
                                                {"device", (*engine)->info().device}});
 }
 

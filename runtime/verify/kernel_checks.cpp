@@ -89,10 +89,10 @@ Status check_moe(Backend& reference, Backend& tested) {
 }
 
 // Stores T cells after `before` others in a real cache, then attends over all of them.
-std::vector<float> attend(Backend& backend, const KvScheme& scheme, int before, int tokens) {
+std::vector<float> attend(Backend& backend, const KvSettings& settings, int before, int tokens) {
     constexpr int kHeads = 4, kKvHeads = 2, kDim = 64;
     const int cells = before + tokens;
-    Result<KvCache> cache = KvCache::create({1, kKvHeads, kDim}, scheme, cells);
+    Result<KvCache> cache = KvCache::create({1, kKvHeads, kDim}, settings, cells);
     if (!cache || !cache->commit(cells)) return {NAN};
     std::vector<float> k = random_floats(count(cells, kKvHeads, kDim), 10);
     std::vector<float> v = random_floats(count(cells, kKvHeads, kDim), 11);
@@ -125,7 +125,7 @@ Status check_attention(Backend& reference, Backend& tested) {
         for (const int tokens : kTokenCounts)
             for (const int before : {0, 131}) {
                 const Status same = compare(reference, tested, kFloatTolerance, [&](Backend& backend) {
-                    return attend(backend, {spec.k, spec.v}, before, tokens);
+                    return attend(backend, default_kv_settings({spec.k, spec.v}), before, tokens);
                 });
                 if (!same)
                     return Error{ErrorKind::device, fmt::format("{}, {} tokens after {}: {}", spec.name, tokens, before,

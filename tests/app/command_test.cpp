@@ -54,8 +54,9 @@ TEST(Command, BadUsageIsTold) {
         {{"recall"}, "recall"},
         {{"chat", "--no-such-option"}, "--no-such-option"},
         {{"chat", "-p", "x", "--kv", "q99"}, "q99"},
-        {{"chat", "-p", "x", "--kv-window", "4"}, "--kv-window"},
-        {{"chat", "-p", "x", "--kv-sinks", "1k"}, "--kv-sinks"},
+        {{"chat", "-p", "x", "--kv-window", "4"}, "window (4"},
+        {{"chat", "-p", "x", "--kv-sinks", "1k"}, "sinks (1024)"},
+        {{"chat", "-p", "x", "--kv", "q4_0", "--ctx", "100", "--kv-window", "200"}, "200"},
         {{"chat", "-p", "x", "--ctx", "12parsecs"}, "12parsecs"},
         {{"chat", "-p", "x", "--ctx", "99999k"}, "262"},
         {{"chat", "-p", "x", "--device", "abacus"}, "abacus"},
@@ -195,6 +196,29 @@ TEST(Command, SelfTestPasses) {
     EXPECT_EQ(result.exit_code, 0) << result.output;
     const size_t last_line = result.output.rfind('\n', result.output.size() - 2);
     EXPECT_NE(result.output.find(" passed, 0 failed, ", last_line), std::string::npos) << result.output;
+}
+
+TEST(Command, TheKvSchemeChangesInTheMiddleOfAChat) {
+    const std::string document =
+        "The access code of the lighthouse is QUARTZ-DELTA-8813. The magic number for Orla is 4823901. ";
+    const ProcessResult result = octavo({"chat", "--temp", "0", "--kv", "f16", "-p",
+                                         document + "What is the access code of the lighthouse?", "-p", "/kv q8_0",
+                                         "-p", "What is the magic number for Orla?", "-p", "/kv q4_0 window=64 sinks=8",
+                                         "-p", "/regen", "-p", "/rebuild", "-p", "/ctx 4k", "-p", "/regen", "--json",
+                                         "-"});
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    const nlohmann::json turns = nlohmann::json::parse(result.output).at("turns");
+    ASSERT_EQ(turns.size(), 4u);
+    EXPECT_EQ(turns[0].at("scheme"), "f16");
+    EXPECT_EQ(turns[1].at("scheme"), "q8_0");
+    EXPECT_EQ(turns[1].at("window"), 128);
+    EXPECT_EQ(turns[1].at("text"), "4823901");
+    EXPECT_LT(turns[1].at("prefilled_tokens").get<int>(), 40) << "the change made it read the text again";
+    EXPECT_EQ(turns[2].at("scheme"), "q4_0");
+    EXPECT_EQ(turns[2].at("window"), 64);
+    EXPECT_EQ(turns[2].at("sinks"), 8);
+    EXPECT_EQ(turns[2].at("text"), "4823901");
+    EXPECT_EQ(turns[3].at("text"), "4823901");
 }
 
 }  // namespace
