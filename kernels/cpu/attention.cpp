@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/kv_cells.h"
 
 namespace octavo {
 namespace {
@@ -34,19 +35,6 @@ TaskScratch carve(float* scratch, int width) {
 constexpr int64_t task_scratch_floats(int width) {
     return 3 * int64_t{kTileRows} * width + 4 * kTileRows + attention_scratch_floats(width);
 }
-
-SideRows rows_from(const KvSide& side, const KvView& cache, int64_t cell, int kv_head) {
-    const int64_t payload_bytes = kv_payload_bytes_per_row(side.format, cache.head_dim);
-    return {
-        .payload = kv_payload_at(cache, side, cell, kv_head),
-        .scales = reinterpret_cast<const std::byte*>(kv_scales_at(cache, side, cell, kv_head)),
-        .payload_bytes = payload_bytes,
-        .payload_stride = payload_bytes * cache.kv_heads,
-        .scale_stride = kv_scale_bytes_per_row(side.format, cache.head_dim) * cache.kv_heads,
-    };
-}
-
-bool raw(const KvSide& side) { return kv_format_spec(side.format).raw(); }
 
 // One operation seen as rows: row r of a KV head is the query of token r / group, head kv_head * group + r % group.
 struct Rows {
@@ -79,6 +67,7 @@ struct Rows {
 
     AttentionPiece piece(int tile, int kv_head, int64_t index, const float* q, const AttentionPartial& partial,
                          float* scratch) const {
+        const KvView& cache = op.cache;
         const int64_t first_cell = index * kPieceCells;
         return {
             .head_dim = head_dim,
@@ -90,19 +79,27 @@ struct Rows {
             .group = group,
             .first_row = int64_t{tile} * kTileRows,
             .first_query = op.first_cell,
-            .k_format = static_cast<int>(op.cache.k.format),
-            .v_format = static_cast<int>(op.cache.v.format),
-            .k = rows_from(op.cache.k, op.cache, first_cell, kv_head),
-            .v = rows_from(op.cache.v, op.cache, first_cell, kv_head),
+            .masked_first = cache.masked_first,
+            .masked_end = cache.masked_first + cache.masked_cells,
+            .k = k_cells(cache, kv_head, op.first_cell, op.k_new),
+            .v = v_cells(cache, kv_head, op.first_cell, op.v_new),
             .scratch = scratch,
             .partial = partial,
         };
     }
 
-    void finish(const IsaKernels& isa, int64_t row, int kv_head, const float* total, float sum) const {
+    void finish(const IsaKernels& isa, int64_t row, int kv_head, float* total, float sum) const {
         const int64_t head = head_of(row, kv_head);
-        isa.finish_attention(total, sum, op.q_gate + head * 2 * head_dim + head_dim, head_dim,
-                             op.out + head * head_dim);
+        const float* v_scale = op.cache.v_scale;
+        isa.finish_attention({
+            .head_dim = head_dim,
+            .sum = sum,
+            .rotated = op.cache.v.rotate,
+            .total = total,
+            .v_scale = v_scale == nullptr ? nullptr : v_scale + int64_t{kv_head} * head_dim,
+            .gate = op.q_gate + head * 2 * head_dim + head_dim,
+            .out = op.out + head * head_dim,
+        });
     }
 };
 
@@ -115,10 +112,6 @@ AttentionPartial from_row(const AttentionPartial& partial, int64_t row, int widt
 }  // namespace
 
 void CpuBackend::attention(const Attention& op) {
-    if (!raw(op.cache.k) || !raw(op.cache.v) || op.cache.v.rotate || op.cache.v_scale != nullptr ||
-        op.cache.masked_cells > 0) {
-        return reference_->attention(op);
-    }
     const Rows rows{op};
     assert(task_scratch_floats(rows.width) <= kWorkerScratchFloats);
     // Partial results that the shared scratch holds: one running total and as many pieces as fit.

@@ -137,7 +137,7 @@ class CpuBackend final : public Backend {
     const IsaKernels& isa_;
     Buffer worker_scratch_;               // [threads][kWorkerScratchFloats]
     Buffer shared_scratch_;               // [kSharedScratchBytes]
-    std::unique_ptr<Backend> reference_;  // for operations that have no fast kernel yet
+    std::unique_ptr<Backend> reference_;  // for layers too large for the scratch
 };
 
 }  // namespace octavo

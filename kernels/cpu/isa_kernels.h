@@ -53,11 +53,18 @@ struct IsaKernels {
     void (*attend_piece)(const AttentionPiece& piece);
     // total <- total and next, for each row; a row without cells (sum 0) changes nothing.
     void (*merge_attention)(int rows, int width, const AttentionPartial& next, const AttentionPartial& total);
-    // out[head_dim] = total / sum * sigmoid(gate)
-    void (*finish_attention)(const float* total, float sum, const float* gate, int head_dim, float* out);
-    // Raw rows that lie one after another in x and in the payload (isa/kv_store.cpp); `format` is a KvFormat. False
-    // when a stored value is not finite.
-    bool (*encode_raw)(int format, const float* x, int64_t count, std::byte* payload);
+    // out = total / sum, out of the cache's basis, * sigmoid(gate)
+    void (*finish_attention)(const AttentionFinish& op);
+    // The KV cache. In place: the rotation of kernels/kv_hadamard.h (isa/hadamard.cpp), x /= divisor.
+    void (*rotate_row)(float* x, int length);
+    void (*divide_row)(float* x, const float* divisor, int count);
+    // float16 copies of x[count]
+    void (*round_row)(const float* x, int count, uint16_t* halves);
+    // False when a value is not finite or too large for the format (isa/kv_encode*.cpp).
+    bool (*encode_kv_rows)(const KvEncodeRows& op);
+    bool (*encode_kv_group)(const KvEncodeGroup& op);
+    // Cells as float32, as a query at `position` reads them (isa/kv_tile.h).
+    void (*fill_kv_tile)(const SideCells& side, int64_t first_cell, int from, int to, int64_t position, float* tile);
     // Convolution and SiLU, then the new state (isa/causal_conv.cpp).
     void (*convolve_channels)(const ConvChannels& conv);
     // isa/gated_delta.cpp. y[width] = x / sqrt(sum of x^2 + 1e-6) * scale, zero from `count` on.

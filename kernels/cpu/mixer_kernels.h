@@ -1,35 +1,19 @@
 // What one task of attention, kv_store, causal_conv or gated_delta hands to the code of one instruction set: raw
 // pointers and plain numbers (see the trap note in isa/simd.h).
-//
-// `width` is a row's length rounded up to kWidthStep floats, the rest zero, so that kernels walk whole vectors whatever
-// the head dimension.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cpu/kv_kernels.h"
+
 namespace octavo {
-
-// A multiple of every instruction set's lanes.
-inline constexpr int kWidthStep = 16;
-constexpr int padded_width(int values) { return (values + kWidthStep - 1) / kWidthStep * kWidthStep; }
-
-// The rows of one KV head in consecutive cells, one side (K or V).
-struct SideRows {
-    const std::byte* payload;
-    const std::byte* scales;
-    int64_t payload_bytes;   // of a row
-    int64_t payload_stride;  // bytes between the rows of two cells
-    int64_t scale_stride;    // bytes
-};
 
 // Attention is computed in pieces of this many cells, starting at a multiple of it: each piece by itself, then merged
 // in order. A query's result so depends neither on the number of threads nor on the other queries of the call.
 inline constexpr int kPieceCells = 256;
 // Query rows that share one decoded tile of keys or values.
 inline constexpr int kTileRows = 32;
-// Cells decoded to float32 at a time, so that the tile stays in the L1 cache.
-inline constexpr int kTileCells = 32;
 
 // Softmax and weighted sum over some cells, not yet divided by the sum.
 struct AttentionPartial {
@@ -48,17 +32,27 @@ struct AttentionPiece {
     int group;           // row r sees the cells up to and including first_query + (first_row + r) / group
     int64_t first_row;
     int64_t first_query;
-    int k_format;  // KvFormat
-    int v_format;
-    SideRows k;  // from the piece's first cell on
-    SideRows v;
+    int64_t masked_first;  // cells [masked_first, masked_end) are not seen
+    int64_t masked_end;
+    SideCells k;
+    SideCells v;
     float* scratch;  // [attention_scratch_floats(width)]
     AttentionPartial partial;
 };
 
 constexpr int64_t attention_scratch_floats(int width) {
-    return int64_t{kTileRows} * kPieceCells + int64_t{kTileCells} * width;
+    return int64_t{kTileRows} * (kPieceCells + kTileCells) + int64_t{kTileCells} * width;
 }
+
+struct AttentionFinish {
+    int head_dim;
+    float sum;
+    bool rotated;          // V's rows are rotated
+    float* total;          // [width], overwritten
+    const float* v_scale;  // [head_dim]; nullptr: all ones
+    const float* gate;     // [head_dim]
+    float* out;            // [head_dim]
+};
 
 // T tokens of one value head of the gated delta rule, or of some of its columns: everything points at the first token.
 struct DeltaHead {

@@ -1,5 +1,8 @@
-// One piece of attention for a tile of query rows. What depends on the KV format is in the table `kSides`: how rows
-// become float32, and for the raw formats products that load them as they are. The rest is the same for all formats.
+// One piece of attention for a tile of query rows. What depends on the KV format is how a tile of cells becomes float32
+// (kv_tile.h), and for the raw formats products that load rows as they are. The rest is the same for all formats.
+#include "kernels/cpu/isa/hadamard.h"
+#include "kernels/cpu/isa/kv_decode.h"
+#include "kernels/cpu/isa/kv_tile.h"
 #include "kernels/cpu/isa/mixers.h"
 #include "kernels/cpu/isa/tiles.h"
 
@@ -8,107 +11,187 @@ namespace {
 
 // `next`: cells after these that will be read soon.
 // scores[r][c] = q[r] . k[c]; scores are [rows][kPieceCells].
-using Score = void (*)(const SideRows& k, int cells, int next, const float* q, int rows, int width, float* scores);
+using Score = void (*)(const BulkTile& k, int cells, int next, const float* q, int rows, int width, float* scores);
 // out[r] += sum over the cells of weights[r][c] * v[c]; weights are [rows][kPieceCells], out [rows][width].
-using WeighedSum = void (*)(const SideRows& v, int cells, int next, const float* weights, int rows, int width,
+using WeighedSum = void (*)(const BulkTile& v, int cells, int next, const float* weights, int rows, int width,
                             float* out);
-// The rows as float32: tile[cells][width], zero beyond head_dim.
-using Decode = void (*)(const SideRows& rows, int cells, int head_dim, int width, float* tile);
 
-struct SideKernels {
-    Decode decode;
-    Score score;  // reads whole vectors: head_dim must equal width. nullptr: decode first
+// Products that read the bulk as it is: whole vectors, so head_dim must equal width.
+struct DirectProducts {
+    Score score;
     WeighedSum weighed_sum;
 };
 
 template <class T>
-const T* raw_rows(const SideRows& rows) {
-    return reinterpret_cast<const T*>(rows.payload);
+const T* raw_rows(const BulkTile& bulk) {
+    return reinterpret_cast<const T*>(bulk.payload);
 }
 template <class T>
-int64_t raw_stride(const SideRows& rows) {
-    return rows.payload_stride / static_cast<int64_t>(sizeof(T));
+int64_t raw_stride(const BulkTile& bulk) {
+    return bulk.payload_stride / static_cast<int64_t>(sizeof(T));
 }
 
 template <class T>
-void score_raw(const SideRows& k, int cells, int next, const float* q, int rows, int width, float* scores) {
+void score_raw(const BulkTile& k, int cells, int next, const float* q, int rows, int width, float* scores) {
     dot_rows(q, width, rows, raw_rows<T>(k), raw_stride<T>(k), cells, next, width, scores, kPieceCells);
 }
 
 template <class T>
-void weighed_sum_raw(const SideRows& v, int cells, int next, const float* weights, int rows, int width, float* out) {
+void weighed_sum_raw(const BulkTile& v, int cells, int next, const float* weights, int rows, int width, float* out) {
     multiply_rows({weights, kPieceCells, 1}, rows, cells, next, raw_rows<T>(v), raw_stride<T>(v), width, out, width);
 }
 
 template <class T>
-void decode_raw(const SideRows& rows, int cells, int head_dim, int width, float* tile) {
-    for (int c = 0; c < cells; ++c, tile += width) {
-        const T* row = raw_rows<T>(rows) + c * raw_stride<T>(rows);
-        int d = 0;
-        for (; d + kLanes <= head_dim; d += kLanes) store(tile + d, load_values(row + d));
-        if (d < head_dim) {
-            store(tile + d, load_part(row + d, head_dim - d));
-            d += kLanes;
-        }
-        for (; d < width; d += kLanes) store(tile + d, zero());
-    }
-}
-
-template <class T>
-constexpr SideKernels raw_side() {
-    return {decode_raw<T>, score_raw<T>, weighed_sum_raw<T>};
+constexpr DirectProducts raw_products() {
+    return {score_raw<T>, weighed_sum_raw<T>};
 }
 
 // In the order of KvFormat.
-constexpr SideKernels kSides[] = {raw_side<float>(), raw_side<F16>(), raw_side<Bf16>()};
+constexpr DirectProducts kDirect[] = {raw_products<float>(), raw_products<F16>(), raw_products<Bf16>()};
 
 // A few rows read the cache as it is; with more of them it pays to convert once.
 constexpr int kDirectRows = 4;
 
-SideRows from_cell(const SideRows& rows, int cell) {
-    SideRows later = rows;
-    later.payload += cell * rows.payload_stride;
-    if (later.scales != nullptr) later.scales += cell * rows.scale_stride;
-    return later;
+const DirectProducts* direct_products(const SideCells& side, int rows) {
+    const bool raw = side.format < static_cast<int>(sizeof kDirect / sizeof kDirect[0]);
+    return raw && rows <= kDirectRows && side.head_dim == side.width ? &kDirect[side.format] : nullptr;
 }
 
-// Asks for the payload of some rows, to be read soon.
-void fetch_rows(const SideRows& rows, int first, int count) {
-    for (int c = first; c < first + count; ++c) {
-        const std::byte* row = rows.payload + c * rows.payload_stride;
-        for (int64_t i = 0; i < rows.payload_bytes; i += 64) __builtin_prefetch(row + i, 0, 3);
+// The query rows of a piece that see any of its cells, in the order of their positions.
+struct Queries {
+    const AttentionPiece& piece;
+    int first;
+    int count;
+
+    int64_t position(int row) const { return piece.first_query + (piece.first_row + row) / piece.group; }
+    int64_t first_position() const { return position(first); }
+    int64_t last_position() const { return position(piece.rows - 1); }
+};
+
+// The cells [0, count) of a tile of one side, as its queries read them: all alike, or, in [mixed_from, mixed_to), the
+// first queries of each cell the FP16 copy and the others the bulk.
+struct TileCells {
+    int64_t first_cell;
+    int count;
+    int next;  // cells of the piece after these
+    int mixed_from;
+    int mixed_to;
+
+    bool mixed() const { return mixed_from < mixed_to; }
+};
+
+TileCells tile_cells(const SideCells& side, const Queries& queries, int first) {
+    const int rest = queries.piece.cells - first;
+    const int count = rest < kTileCells ? rest : kTileCells;
+    TileCells tile = {queries.piece.first_cell + first, count, rest - count, 0, 0};
+    if (!side.has_copies || queries.first_position() == queries.last_position()) return tile;
+    for (int c = 0; c < count; ++c) {
+        const int64_t until = copy_read_until(side, tile.first_cell + c);
+        if (until <= queries.first_position() || until > queries.last_position()) continue;
+        if (!tile.mixed()) tile.mixed_from = c;
+        tile.mixed_to = c + 1;
     }
+    return tile;
 }
 
-// Calls use(first, count, cells that follow, rows of these cells, their kernels) for tiles of a side's cells.
+// Calls use(tile) for the tiles of a piece's cells.
 template <class Use>
-void for_each_tile(const AttentionPiece& piece, int format, const SideRows& side, int rows, float* tile, Use use) {
-    const SideKernels& kernels = kSides[format];
-    const bool direct = kernels.score != nullptr && rows <= kDirectRows && piece.head_dim == piece.width;
-    const SideRows decoded = {reinterpret_cast<const std::byte*>(tile), nullptr,
-                              piece.width * static_cast<int64_t>(sizeof(float)),
-                              piece.width * static_cast<int64_t>(sizeof(float)), 0};
-    for (int first = 0; first < piece.cells; first += kTileCells) {
-        const int count = piece.cells - first < kTileCells ? piece.cells - first : kTileCells;
-        const SideRows source = from_cell(side, first);
-        if (direct) {
-            use(first, count, piece.cells - first - count, source, kernels);
-        } else {
-            kernels.decode(source, count, piece.head_dim, piece.width, tile);
-            use(first, count, 0, decoded, kSides[0]);
+void for_each_tile(const AttentionPiece& piece, const SideCells& side, const Queries& queries, Use use) {
+    for (int first = 0; first < piece.cells; first += kTileCells) use(tile_cells(side, queries, first));
+}
+
+// Scores of a tile, written at its columns of scores[rows][kPieceCells].
+void score_tile(const Queries& queries, const TileCells& cells, float* tile, float* spare, float* scores) {
+    const AttentionPiece& piece = queries.piece;
+    const SideCells& k = piece.k;
+    const int width = piece.width;
+    const float* q = piece.q + queries.first * width;
+    if (const DirectProducts* direct = direct_products(k, queries.count)) {
+        return direct->score(bulk_tile(k, cells.first_cell), cells.count, cells.next, q, queries.count, width, scores);
+    }
+    const int bulk_end = cells.mixed() ? cells.mixed_to : cells.count;
+    fill_kv_tile(k, cells.first_cell, 0, bulk_end, queries.last_position(), tile);
+    dot_rows(q, width, queries.count, tile, width, bulk_end, 0, width, scores, kPieceCells);
+    if (!cells.mixed()) return;
+
+    const int from = cells.mixed_from;
+    fill_kv_tile(k, cells.first_cell, from, cells.count, queries.first_position(), tile);
+    dot_rows(q, width, queries.count, tile + from * width, width, cells.count - from, 0, width, spare, kTileCells);
+    for (int c = from; c < cells.count; ++c) {
+        const int64_t until = copy_read_until(k, cells.first_cell + c);
+        for (int r = 0; r < queries.count; ++r) {
+            const bool copy = c >= cells.mixed_to || queries.position(queries.first + r) < until;
+            if (copy) scores[r * kPieceCells + c] = spare[r * kTileCells + c - from];
         }
     }
 }
 
-// scores[0 .. cells) become exp(score - max), those from `visible` on 0.
-void softmax_row(float* scores, int visible, int cells, float* max_out, float* sum_out) {
+// Asks for the first bulk rows of a piece, to be read soon.
+void fetch_first_rows(const AttentionPiece& piece, const SideCells& side) {
+    const BulkTile bulk = bulk_tile(side, piece.first_cell);
+    for (int c = 0; c < kRowsAhead && c < piece.cells; ++c) {
+        const std::byte* const row = bulk.payload + c * bulk.payload_stride;
+        for (int64_t i = 0; i < side.payload_bytes; i += 64) __builtin_prefetch(row + i, 0, 3);
+    }
+}
+
+// Adds a tile's share of the weighed sum: in the order of the cells for every query, since those that it reads from the
+// bulk come before its copies (sinks aside, which all queries read alike).
+void weigh_tile(const Queries& queries, const TileCells& cells, float* tile, float* spare, const float* weights,
+                float* out) {
+    const AttentionPiece& piece = queries.piece;
+    const SideCells& v = piece.v;
+    const int width = piece.width;
+    const int rows = queries.count;
+    if (const DirectProducts* direct = direct_products(v, rows)) {
+        return direct->weighed_sum(bulk_tile(v, cells.first_cell), cells.count, cells.next, weights, rows, width, out);
+    }
+    if (!cells.mixed()) {
+        fill_kv_tile(v, cells.first_cell, 0, cells.count, queries.last_position(), tile);
+        return multiply_rows({weights, kPieceCells, 1}, rows, cells.count, 0, tile, width, width, out, width);
+    }
+    // Twice, each time with the weights of the other reading set to 0.
+    const auto pass = [&](bool copies, int from, int to) {
+        for (int c = from; c < to; ++c) {
+            const bool mixed = c >= cells.mixed_from && c < cells.mixed_to;
+            const int64_t until = copy_read_until(v, cells.first_cell + c);
+            for (int r = 0; r < rows; ++r) {
+                const bool reads_copy = queries.position(queries.first + r) < until;
+                spare[r * kTileCells + c] = mixed && reads_copy != copies ? 0.0f : weights[r * kPieceCells + c];
+            }
+        }
+        fill_kv_tile(v, cells.first_cell, from, to, copies ? queries.first_position() : queries.last_position(), tile);
+        multiply_rows({spare + from, kTileCells, 1}, rows, to - from, 0, tile + from * width, width, width, out, width);
+    };
+    pass(false, 0, cells.mixed_to);
+    pass(true, cells.mixed_from, cells.count);
+}
+
+// Cells of a piece that no query sees.
+struct MaskedCells {
+    int first;
+    int end;
+};
+
+MaskedCells masked_cells(const AttentionPiece& piece, int visible) {
+    const auto within = [&](int64_t cell) {
+        cell -= piece.first_cell;
+        return static_cast<int>(cell < 0 ? 0 : cell > visible ? visible : cell);
+    };
+    return {within(piece.masked_first), within(piece.masked_end)};
+}
+
+// scores[0 .. cells) become exp(score - max), those masked and those from `visible` on 0.
+void softmax_row(float* scores, int visible, MaskedCells masked, int cells, float* max_out, float* sum_out) {
     const int whole = (visible + kLanes - 1) / kLanes * kLanes;
+    for (int c = masked.first; c < masked.end; ++c) scores[c] = -__builtin_inff();
     for (int c = visible; c < whole; ++c) scores[c] = scores[0];
     VecF max_lanes = load(scores);
     for (int c = kLanes; c < whole; c += kLanes) max_lanes = max(max_lanes, load(scores + c));
     const float highest = reduce_max(max_lanes);
 
     for (int c = 0; c < whole; c += kLanes) store(scores + c, exp(sub(load(scores + c), set1(highest))));
+    for (int c = masked.first; c < masked.end; ++c) scores[c] = 0;
     for (int c = visible; c < whole || c < cells; ++c) scores[c] = 0;
 
     VecF sum = zero();
@@ -121,35 +204,32 @@ void softmax_row(float* scores, int visible, int cells, float* max_out, float* s
 
 void attend_piece(const AttentionPiece& piece) {
     float* const scores = piece.scratch;
-    float* const tile = piece.scratch + kTileRows * kPieceCells;
-    const int width = piece.width;
+    float* const spare = scores + kTileRows * kPieceCells;
+    float* const tile = spare + kTileRows * kTileCells;
     const AttentionPartial& partial = piece.partial;
 
-    // Rows come in the order of their positions: those before `first` end before this piece.
     const auto visible_cells = [&](int row) {
         return piece.first_query + (piece.first_row + row) / piece.group + 1 - piece.first_cell;
     };
     int first = 0;
     for (; first < piece.rows && visible_cells(first) <= 0; ++first) partial.sum[first] = 0;
-    const int rows = piece.rows - first;
+    const Queries queries = {piece, first, piece.rows - first};
 
-    for_each_tile(piece, piece.k_format, piece.k, rows, tile,
-                  [&](int cell, int count, int next, const SideRows& k, const SideKernels& kernels) {
-                      kernels.score(k, count, next, piece.q + first * width, rows, width,
-                                    scores + first * kPieceCells + cell);
-                  });
-    fetch_rows(piece.v, 0, kRowsAhead < piece.cells ? kRowsAhead : piece.cells);
+    float* const first_scores = scores + first * kPieceCells;
+    for_each_tile(piece, piece.k, queries, [&](const TileCells& cells) {
+        score_tile(queries, cells, tile, spare, first_scores + (cells.first_cell - piece.first_cell));
+    });
+    fetch_first_rows(piece, piece.v);
     for (int r = first; r < piece.rows; ++r) {
-        const int64_t visible = visible_cells(r);
-        softmax_row(scores + r * kPieceCells, visible < piece.cells ? static_cast<int>(visible) : piece.cells,
-                    piece.cells, partial.max + r, partial.sum + r);
+        const int visible = visible_cells(r) < piece.cells ? static_cast<int>(visible_cells(r)) : piece.cells;
+        softmax_row(scores + r * kPieceCells, visible, masked_cells(piece, visible), piece.cells, partial.max + r,
+                    partial.sum + r);
     }
-    float* const out = partial.out + int64_t{first} * width;
-    for (int64_t i = 0; i < int64_t{rows} * width; i += kLanes) store(out + i, zero());
-    for_each_tile(piece, piece.v_format, piece.v, rows, tile,
-                  [&](int cell, int count, int next, const SideRows& v, const SideKernels& kernels) {
-                      kernels.weighed_sum(v, count, next, scores + first * kPieceCells + cell, rows, width, out);
-                  });
+    float* const out = partial.out + int64_t{first} * piece.width;
+    for (int64_t i = 0; i < int64_t{queries.count} * piece.width; i += kLanes) store(out + i, zero());
+    for_each_tile(piece, piece.v, queries, [&](const TileCells& cells) {
+        weigh_tile(queries, cells, tile, spare, first_scores + (cells.first_cell - piece.first_cell), out);
+    });
 }
 
 void merge_attention(int rows, int width, const AttentionPartial& next, const AttentionPartial& total) {
@@ -176,15 +256,21 @@ void merge_attention(int rows, int width, const AttentionPartial& next, const At
     }
 }
 
-void finish_attention(const float* total, float sum, const float* gate, int head_dim, float* out) {
-    const VecF scale = set1(1.0f / sum);
-    int d = 0;
-    for (; d + kLanes <= head_dim; d += kLanes) {
-        store(out + d, mul(mul(load(total + d), scale), sigmoid(load(gate + d))));
+void finish_attention(const AttentionFinish& op) {
+    const int width = (op.head_dim + kLanes - 1) / kLanes * kLanes;
+    for (int i = 0; i < width; i += kLanes) {  // all cells masked: zeros
+        store(op.total + i, op.sum == 0 ? zero() : mul(load(op.total + i), set1(1.0f / op.sum)));
     }
-    if (d < head_dim) {
-        const VecF gated = mul(mul(load(total + d), scale), sigmoid(load_part(gate + d, head_dim - d)));
-        store_first(out + d, gated, head_dim - d);
+    if (op.rotated) rotate_row(op.total, op.head_dim);
+    int i = 0;
+    for (; i + kLanes <= op.head_dim; i += kLanes) {
+        const VecF factor = op.v_scale == nullptr ? set1(1.0f) : load(op.v_scale + i);
+        store(op.out + i, mul(mul(load(op.total + i), factor), sigmoid(load(op.gate + i))));
+    }
+    const int rest = op.head_dim - i;
+    if (rest > 0) {
+        const VecF factor = op.v_scale == nullptr ? set1(1.0f) : load_part(op.v_scale + i, rest);
+        store_first(op.out + i, mul(mul(load(op.total + i), factor), sigmoid(load_part(op.gate + i, rest))), rest);
     }
 }
 

@@ -1,11 +1,11 @@
-// Encoders of the raw KV formats, bit for bit as the codecs that define them (kv_codec.h).
+// New rows of the KV cache: the raw formats, the table of all encoders, and the small steps around them.
+#include "kernels/cpu/isa/kv_encode.h"
+
 #include "kernels/cpu/isa/mixers.h"
 #include "kernels/cpu/isa/tiles.h"
 
 namespace octavo::OCTAVO_ISA {
 namespace {
-
-using Encode = bool (*)(const float* x, int64_t count, std::byte* payload);
 
 uint32_t bits_of(float x) {
     uint32_t bits;
@@ -33,8 +33,7 @@ bool all_finite_f16(const uint16_t* x, int64_t count) {
     return largest < 0x7c00u;
 }
 
-bool encode_f16(const float* x, int64_t count, std::byte* payload) {
-    auto* out = reinterpret_cast<uint16_t*>(payload);
+void to_f16(const float* x, int64_t count, uint16_t* out) {
     int64_t i = 0;
     for (; i + kLanes <= count; i += kLanes) store_f16(out + i, load(x + i));
     if (i < count) {
@@ -42,6 +41,11 @@ bool encode_f16(const float* x, int64_t count, std::byte* payload) {
         store_f16(part, load_first(x + i, static_cast<int>(count - i)));
         for (int lane = 0; i < count; ++lane, ++i) out[i] = part[lane];
     }
+}
+
+bool encode_f16(const float* x, int64_t count, std::byte* payload) {
+    auto* out = reinterpret_cast<uint16_t*>(payload);
+    to_f16(x, count, out);
     return all_finite_f16(out, count);
 }
 
@@ -61,13 +65,37 @@ bool encode_bf16(const float* x, int64_t count, std::byte* payload) {
     return largest < 0x7f80u;
 }
 
-// In the order of KvFormat.
-constexpr Encode kEncoders[] = {encode_f32, encode_f16, encode_bf16};
+template <bool (*encode)(const float* x, int64_t count, std::byte* payload)>
+bool encode_raw(const KvEncodeRows& op) {
+    return encode(op.x, op.rows * op.head_dim, op.payload);
+}
+
+// In the order of KvFormat; per-channel formats go through encode_kv_group.
+using Encode = bool (*)(const KvEncodeRows& op);
+constexpr Encode kEncoders[] = {
+    encode_raw<encode_f32>,
+    encode_raw<encode_f16>,
+    encode_raw<encode_bf16>,
+    encode_q8_0,
+    encode_fp8_e4m3,
+    encode_q6_0,
+    encode_q4_0,
+    encode_q8r,
+    encode_q6r,
+    encode_q4r,
+    nullptr,
+    encode_q2t,
+    encode_q4_nl,
+};
 
 }  // namespace
 
-bool encode_raw(int format, const float* x, int64_t count, std::byte* payload) {
-    return kEncoders[format](x, count, payload);
+bool encode_kv_rows(const KvEncodeRows& op) { return kEncoders[op.format](op); }
+
+void round_row(const float* x, int count, uint16_t* halves) { to_f16(x, count, halves); }
+
+void divide_row(float* x, const float* divisor, int count) {
+    for (int i = 0; i < count; ++i) x[i] /= divisor[i];
 }
 
 }  // namespace octavo::OCTAVO_ISA
