@@ -85,6 +85,9 @@ class CpuBackend final : public Backend {
         int rows;
         int64_t cols;
     };
+    bool reads_in_place(WeightType type, int tokens) const {
+        return tokens <= isa_.direct_tokens[static_cast<int>(type)];
+    }
     // Unpacks rows into `scratch`[kPanelFloats] when `tokens` of them make it worth while.
     Panel make_panel(const Matrix& w, int64_t first_row, int rows, int tokens, float* scratch) const;
     // Products of a panel; the members of `op` that describe the weights are filled in here.
@@ -122,7 +125,7 @@ class CpuBackend final : public Backend {
     // Calls task(row) for each of `rows` rows of `width` values.
     template <class Task>
     void for_each_row(int64_t rows, int64_t width, Task&& task) {
-        const int64_t rows_per_task = std::max<int64_t>(1, kRowTaskFloats / width);
+        const int64_t rows_per_task = std::max<int64_t>(1, kRowTaskFloats / std::max<int64_t>(1, width));
         const int tasks = static_cast<int>((rows + rows_per_task - 1) / rows_per_task);
         run(tasks, rows * width, [&](int index, int) {
             const int64_t end = std::min(rows, (index + 1) * rows_per_task);

@@ -30,9 +30,9 @@ struct DotProducts {
 inline constexpr int kIsaWeightTypes = 4;  // as many as enum WeightType has, in its order
 
 struct IsaKernels {
-    // Dense products (isa/dot.cpp). `dot` reads a weight once per tile_tokens tokens, so above that many tokens it is
-    // cheaper to unpack the weights to float32 first; the result is the same to the bit.
-    int tile_tokens;
+    // Dense products (isa/dot.cpp). Up to direct_tokens it is faster to read the weights in their own format, above it
+    // to unpack them to float32 first; the result is the same to the bit.
+    int direct_tokens[kIsaWeightTypes];
     void (*dot[kIsaWeightTypes])(const DotProducts& op);
     void (*unpack[kIsaWeightTypes])(const std::byte* weights, int64_t count, float* values);
 

@@ -19,7 +19,7 @@ int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit
 CpuBackend::Panel CpuBackend::make_panel(const Matrix& w, int64_t first_row, int rows, int tokens,
                                          float* scratch) const {
     Panel panel = {w.type, w.row(first_row), w.row_bytes(), rows, w.cols};
-    if (w.type == WeightType::f32 || tokens <= isa_.tile_tokens || rows * w.cols > kPanelFloats) return panel;
+    if (w.type == WeightType::f32 || reads_in_place(w.type, tokens) || rows * w.cols > kPanelFloats) return panel;
     isa_.unpack[static_cast<int>(w.type)](panel.w, rows * w.cols, scratch);
     panel.type = WeightType::f32;
     panel.w = reinterpret_cast<const std::byte*>(scratch);
@@ -41,7 +41,7 @@ int CpuBackend::unpacked_panel_rows(const Matrix& w) {
 }
 
 int CpuBackend::matmul_panel_rows(const Matrix& w, int tokens) const {
-    if (tokens > isa_.tile_tokens) return unpacked_panel_rows(w);
+    if (!reads_in_place(w.type, tokens)) return unpacked_panel_rows(w);
     const int64_t rows = round_up(kDecodeTaskBytes / w.row_bytes(), kRowGroup);
     return static_cast<int>(std::clamp<int64_t>(rows, kRowGroup, std::numeric_limits<int>::max()));
 }
