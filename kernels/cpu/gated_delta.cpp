@@ -9,8 +9,9 @@
 namespace octavo {
 namespace {
 
-// From here on the chunked form is faster (tests/bench/mixer_bench).
-constexpr int kChunkedFromTokens = 16;
+// From how many tokens on the chunked form is faster (tests/bench/mixer_bench): it pays early where a head's state does
+// not fit the L1 cache, and makes little difference where it does.
+int chunked_from_tokens(const GatedDelta& op) { return op.key_dim * op.value_dim > 64 * 64 ? 16 : 64; }
 // Columns are split no finer than this: four of the widest vectors.
 constexpr int kColumnStep = 64;
 
@@ -85,7 +86,7 @@ DeltaHead head_task(const GatedDelta& op, const Prepared& prepared, int64_t firs
 void CpuBackend::gated_delta(const GatedDelta& op) {
     const Prepared prepared(op, shared_scratch());
     const bool chunked =
-        op.form == DeltaForm::chunked || (op.form == DeltaForm::automatic && op.tokens >= kChunkedFromTokens);
+        op.form == DeltaForm::chunked || (op.form == DeltaForm::automatic && op.tokens >= chunked_from_tokens(op));
 
     // Each task's columns: all of a head, unless that leaves threads without work.
     int columns_per_task = std::min(op.value_dim, kDeltaColumns);
