@@ -32,13 +32,6 @@ auto guarded(Work&& work) -> decltype(work()) {
     }
 }
 
-Result<std::unique_ptr<Backend>> open_backend(DeviceChoice device, int threads) {
-    if (device == DeviceChoice::cuda) {
-        return Error{ErrorKind::device, "This build has no CUDA back end yet; use --device cpu or auto."};
-    }
-    return make_cpu_backend(threads, detect_cpu_isa());
-}
-
 }  // namespace
 
 Result<DeviceChoice> parse_device(std::string_view text) {
@@ -46,6 +39,13 @@ Result<DeviceChoice> parse_device(std::string_view text) {
     if (text == "cpu") return DeviceChoice::cpu;
     if (text == "cuda") return DeviceChoice::cuda;
     return Error{ErrorKind::usage, fmt::format("There is no device \"{}\"; there are auto, cpu and cuda.", text)};
+}
+
+Result<std::unique_ptr<Backend>> open_backend(DeviceChoice device, int threads) {
+    if (device == DeviceChoice::cuda) {
+        return Error{ErrorKind::device, "This build has no CUDA back end yet; use --device cpu or auto."};
+    }
+    return make_cpu_backend(threads, detect_cpu_isa());
 }
 
 // Everything the engine's thread owns, and the queue it is fed through.
@@ -79,6 +79,7 @@ class Engine::Worker {
         info_.backend = backend_->name();
         info_.scheme = kv_scheme_name(options_.kv.scheme);
         info_.kv = options_.kv;
+        info_.equalise = options_.equalise;
         info_.context_length = (*first)->context_length();
         info_.bytes_per_token = (*first)->cache().bytes_per_token();
         info_.workspace_bytes = forward_->workspace_bytes();

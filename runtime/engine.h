@@ -21,6 +21,8 @@ namespace octavo {
 enum class DeviceChoice { automatic, cpu, cuda };
 // "auto", "cpu", "cuda"; ErrorKind::usage for anything else.
 Result<DeviceChoice> parse_device(std::string_view text);
+// The back end that an engine with this choice would work on. `threads` 0: one per physical core. ErrorKind::device.
+Result<std::unique_ptr<Backend>> open_backend(DeviceChoice device, int threads);
 
 struct EngineOptions {
     DeviceChoice device = DeviceChoice::automatic;
@@ -34,6 +36,7 @@ struct EngineInfo {
     std::string backend;  // "cpu, avx512, 2 threads"
     std::string scheme;
     KvSettings kv;  // what new conversations start with
+    KvEqualise equalise = KvEqualise::off;
     int64_t context_length = 0;
     int64_t bytes_per_token = 0;
     int64_t workspace_bytes = 0;

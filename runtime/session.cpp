@@ -68,6 +68,7 @@ Session::Session(const HybridConfig& config, Forward& forward, const SessionOpti
                  RecurrentState recurrent, Buffer logits)
     : config_(&config),
       forward_(&forward),
+      equalise_(options.equalise),
       context_length_(options.context_length),
       prefill_chunk_(options.prefill_chunk),
       checkpoint_interval_(options.checkpoint_interval),

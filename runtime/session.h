@@ -26,6 +26,7 @@ namespace octavo {
 
 struct SessionOptions {
     KvSettings kv;                       // raw f16 unless a person chooses
+    KvEqualise equalise = KvEqualise::off;  // what was done to the model's channels, for reports; a cache lives with it
     int64_t context_length = 0;          // most tokens of the conversation; 0: the model's own
     int prefill_chunk = 512;             // tokens of one pass; a cancel waits at most this long
     int64_t checkpoint_interval = 8192;  // tokens between checkpoints of a long prompt
@@ -90,6 +91,9 @@ class Session {
     // or failed, the session is as it was. Needs room for a second cache while it runs.
     Result<PrefillReport> rebuild(Job& job);
 
+    // How the channels of the model, and so of what the cache holds, are scaled.
+    KvEqualise equalise() const { return equalise_; }
+
     int64_t context_length() const { return context_length_; }
     // At once, without copying anything. ErrorKind::usage below the tokens that are there or above the model's length.
     Status set_context_length(int64_t tokens);
@@ -116,6 +120,7 @@ class Session {
 
     const HybridConfig* config_;
     Forward* forward_;
+    KvEqualise equalise_;
     int64_t context_length_;
     int prefill_chunk_;
     int64_t checkpoint_interval_;

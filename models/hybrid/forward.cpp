@@ -150,7 +150,8 @@ Status Forward::run(std::span<const int32_t> ids, int64_t first_position, const 
         if (probe_ != nullptr) probe_(probe_context_, layer, work.x, tokens);
         backend_->rms_norm(work.x, tokens, hidden, weights.mixer_norm, config_->rms_eps, work.h);
         if (weights.attention) {
-            const KvView& cache = state.attention[attention_index++];
+            KvView cache = state.attention[attention_index++];
+            cache.v_scale = weights.attention->v_scale;
             if (!attention_layer(*weights.attention, cache, first_position, tokens, work)) {
                 return Error{ErrorKind::input,
                              fmt::format("Layer {} of the model gave keys or values that are not finite numbers, or too "

@@ -17,6 +17,8 @@ struct AttentionWeights {
     Matrix out;                    // [hidden][heads * head_dim]
     const float* q_norm = nullptr;  // [heads][head_dim]
     const float* k_norm = nullptr;  // [kv_heads][head_dim]
+    // [kv_heads][head_dim] what V is divided by in the cache and attention's output multiplied by; nullptr: all ones
+    const float* v_scale = nullptr;
 };
 
 // A projection whose rows may have to be brought into head order after the product.
