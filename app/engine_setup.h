@@ -12,6 +12,10 @@ namespace octavo {
 Result<KvSettings> cache_settings(const CacheOptions& cache);
 Result<EngineOptions> engine_options(const ModelOptions& model, const CacheOptions& cache);
 
+// Opens the model and scales the channels of its keys and values as asked for. Measures them where it must, which takes
+// a while once per model, and says so on standard error.
+Result<std::shared_ptr<const Model>> open_scaled_model(const ModelOptions& model, const CacheOptions& cache);
+
 // Opens the model and starts an engine for it.
 Result<std::unique_ptr<Engine>> start_engine(const ModelOptions& model, const CacheOptions& cache);
 

@@ -64,6 +64,20 @@ void add_cache_options(CLI::App& command, CacheOptions& options) {
     command.add_option("--encoder", options.encoder, "How values are packed: reference or refined")
         ->type_name("E")
         ->capture_default_str();
+    command
+        .add_option("--equalise", options.equalise,
+                    "Scale the channels of keys and values alike: off, free, or calibrated (measured once per model)")
+        ->type_name("Q")
+        ->capture_default_str();
+}
+
+void add_testing_options(CLI::App& command, CacheOptions& options) {
+    command
+        .add_option("--outliers", options.outliers,
+                    "Put outlier channels into the keys, so that the largest is SPREAD times the median (6, 20 and 75 "
+                    "are usual); exact arithmetic gives the same answers, KV formats have a harder time")
+        ->type_name("SPREAD")
+        ->group("Testing");
 }
 
 void add_json_option(CLI::App& command, JsonOption& option) {

@@ -28,6 +28,8 @@ struct CacheOptions {
     int64_t sinks = by_scheme;    // first tokens kept in FP16 on top of the scheme
     std::string rotate = "auto";  // on, off, auto
     std::string encoder = "refined";
+    std::string equalise = "off";  // off, free, calibrated
+    double outliers = 0;           // for tests: spread of the keys' channels; 0: as the model has them
     int64_t context = 0;  // tokens; 0: what the model was made for
 };
 
@@ -39,6 +41,8 @@ struct JsonOption {
 
 void add_model_options(CLI::App& command, ModelOptions& options);
 void add_cache_options(CLI::App& command, CacheOptions& options);
+// Options that make a model harder for KV formats, to test these.
+void add_testing_options(CLI::App& command, CacheOptions& options);
 void add_json_option(CLI::App& command, JsonOption& option);
 
 // An option for a size with a suffix (see parse_size).

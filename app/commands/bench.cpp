@@ -85,6 +85,7 @@ int run(const Options& options) {
     return finish(options.json, nlohmann::json{{"runs", runs},
                                                {"model", model.name},
                                                {"backend", info.backend},
+                                               {"equalise", kv_equalise_name(info.equalise)},
                                                {"device", info.device},
                                                {"threads", bandwidth->threads},
                                                {"prefill_tokens", options.prefill_tokens},

@@ -126,6 +126,8 @@ int run(const Options& options) {
                                                {"scheme", (*engine)->info().scheme},
                                                {"window", (*engine)->info().kv.window},
                                                {"sinks", (*engine)->info().kv.sinks},
+                                               {"equalise", kv_equalise_name((*engine)->info().equalise)},
+                                               {"outliers", options.cache.outliers},
                                                {"device", (*engine)->info().device}});
 }
 
@@ -145,6 +147,7 @@ RunCommand add_logits_command(CLI::App& command) {
     command.add_option("-o,--output", options->output, "float32 [positions, vocab]")->type_name("FILE.npy")->required();
     add_model_options(command, options->model);
     add_cache_options(command, options->cache);
+    add_testing_options(command, options->cache);
     add_json_option(command, options->json);
     return [options] { return run(*options); };
 }

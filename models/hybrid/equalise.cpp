@@ -101,7 +101,7 @@ std::vector<double> outlier_factors(const HybridConfig& config, double factor) {
 // The factor that gives a layer's keys the spread; bisection on its logarithm.
 Result<double> outlier_factor(const HybridConfig& config, const LayerChannels& rms, double spread, size_t layer) {
     const auto reached = [&](double factor) { return spread_with(config, rms, outlier_factors(config, factor)); };
-    if (reached(1) > spread || reached(kLargestOutlier) < spread) {
+    if (!(spread >= reached(1) && spread <= reached(kLargestOutlier))) {  // not a number fails too
         return Error{
             ErrorKind::usage,
             fmt::format("Outlier channels cannot give attention layer {} a spread of {}: it has {:.2f} without "

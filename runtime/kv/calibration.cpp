@@ -133,6 +133,11 @@ Result<PreparedModel> prepare_channels(std::shared_ptr<const Model> model, const
                                        Backend& backend, Job& job) {
     PreparedModel prepared{std::move(model), {}};
     const bool outliers = options.outlier_spread != 0;
+    if (outliers && !(options.outlier_spread >= 1 && std::isfinite(options.outlier_spread))) {
+        return Error{ErrorKind::usage, fmt::format("Outlier channels of spread {} were asked for; it is the largest "
+                                                   "channel over the median, so it is 1 or more.",
+                                                   options.outlier_spread)};
+    }
     ChannelTable rms;
     if (outliers || options.equalise == KvEqualise::calibrated) {
         Result<Calibration> calibration = calibrate(*prepared.model, backend, options.folder, job);

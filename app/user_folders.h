@@ -1,0 +1,14 @@
+// Where the program keeps files of its own.
+//
+// Threads: reads the environment; used by the main thread.
+#pragma once
+
+#include <filesystem>
+
+namespace octavo {
+
+// For what can be made again: octavo/ in $XDG_CACHE_HOME, else in ~/.cache (%LOCALAPPDATA% where there is no home).
+// Not created here. Empty where the environment names no absolute path: then nothing is kept.
+std::filesystem::path user_cache_folder();
+
+}  // namespace octavo
