@@ -83,7 +83,7 @@ inline constexpr int kDeltaColumns = 128;
 constexpr int64_t delta_scratch_floats(int key_width, int columns) {
     const int64_t width = padded_width(columns);
     return int64_t{2} * kDeltaChunk * key_width + int64_t{2} * kDeltaChunk * width +
-           int64_t{2} * kDeltaChunk * kDeltaChunk + key_width * width + 2 * kDeltaChunk;
+           int64_t{2} * kDeltaChunk * kDeltaChunk + key_width * width + 3 * kDeltaChunk;
 }
 
 // Channels whose taps are brought into the order of the lanes together.

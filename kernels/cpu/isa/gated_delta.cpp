@@ -86,7 +86,7 @@ struct ChunkScratch {
     float* mixing;     // [chunk][chunk]: -A, strictly lower
     float* scores;     // [chunk][chunk]: (q_i . k_j) D_ij, lower
     float* state;      // [key_dim][width], zero beyond the columns
-    float* log_decay;  // [2 * chunk]: G, then exp(G)
+    float* log_decay;  // [3 * chunk]: G, then exp(G), then what float32 leaves out of G
 };
 
 ChunkScratch carve_scratch(float* scratch, int key_width, int width) {
@@ -109,6 +109,7 @@ int block_end(int row, int n) { return row + kBlock < n ? row + kBlock : n; }
 
 // `mixing` and `scores` of a chunk, including the zeros of the diagonal blocks that products run over.
 void build_square_matrices(const DeltaHead& head, int n, const ChunkScratch& s) {
+    const float* const rests = s.log_decay + 2 * kDeltaChunk;
     for (int first = 0; first < n; first += kBlock) {
         const int end = block_end(first, n);
         const int64_t at = first * head.qk_stride;
@@ -120,10 +121,12 @@ void build_square_matrices(const DeltaHead& head, int n, const ChunkScratch& s) 
             float* const mixing = s.mixing + i * kDeltaChunk;
             float* const scores = s.scores + i * kDeltaChunk;
             const VecF own = set1(s.log_decay[i]);
+            const VecF own_rest = set1(rests[i]);
             const VecF minus_beta = set1(-head.beta[i * head.gate_stride]);
             // Later tokens have a smaller G: their factors are cut to 1, then zeroed below.
             for (int j = 0; j < end; j += kLanes) {
-                const VecF decay = exp(min(sub(own, load(s.log_decay + j)), zero()));
+                const VecF rest = sub(own_rest, load(rests + j));
+                const VecF decay = exp(min(add(sub(own, load(s.log_decay + j)), rest), zero()));
                 store(mixing + j, mul(mul(load(mixing + j), minus_beta), decay));
                 store(scores + j, mul(load(scores + j), decay));
             }
@@ -153,8 +156,14 @@ void chunk_step(const DeltaHead& head, int n, const ChunkScratch& s) {
     const int key_width = head.key_width;
     float* const log_decay = s.log_decay;
     float* const decay = s.log_decay + kDeltaChunk;
-    float total = 0;
-    for (int i = 0; i < kDeltaChunk; ++i) log_decay[i] = i < n ? (total += head.g[i * head.gate_stride]) : total;
+    float* const rests = s.log_decay + 2 * kDeltaChunk;
+    // G grows over the chunk while its differences stay small: as one float32 it would lose their last digits.
+    double total = 0;
+    for (int i = 0; i < kDeltaChunk; ++i) {
+        if (i < n) total += head.g[i * head.gate_stride];
+        log_decay[i] = static_cast<float>(total);
+        rests[i] = static_cast<float>(total - static_cast<double>(log_decay[i]));
+    }
     for (int i = 0; i < kDeltaChunk; i += kLanes) store(decay + i, exp(load(log_decay + i)));
 
     build_square_matrices(head, n, s);
@@ -192,7 +201,8 @@ void chunk_step(const DeltaHead& head, int n, const ChunkScratch& s) {
 
     // S = exp(G_n) S + sum over j of exp(G_n - G_j) k_j value_j^T
     for (int i = 0; i < n; ++i) {
-        const VecF rest = exp(set1(total - log_decay[i]));
+        const double later = total - static_cast<double>(log_decay[i]) - static_cast<double>(rests[i]);
+        const VecF rest = exp(set1(static_cast<float>(later)));
         for (int d = 0; d < key_width; d += kLanes) {
             store(s.k + i * key_width + d, mul(load(head.k + i * head.qk_stride + d), rest));
         }
