@@ -73,7 +73,7 @@ class SideReader {
     std::vector<float> exact_;  // [cells][head_dim]
 };
 
-// softmax(q k / sqrt(head_dim)) v of the query at `position`.
+// softmax(q k / sqrt(head_dim)) v of the query at `position`; zeros when all its cells are masked.
 std::vector<double> attend(const KvView& cache, const float* q, const SideReader& k, const SideReader& v,
                            int64_t position) {
     const int head_dim = cache.head_dim;
@@ -85,10 +85,11 @@ std::vector<double> attend(const KvView& cache, const float* q, const SideReader
         weights[cell] = masked ? -std::numeric_limits<double>::infinity() : score;
     }
     const double largest = *std::max_element(weights.begin(), weights.end());
+    std::vector<double> mean(static_cast<size_t>(head_dim));
+    if (largest == -std::numeric_limits<double>::infinity()) return mean;
     double sum = 0;
     for (double& weight : weights) sum += weight = std::exp(weight - largest);
 
-    std::vector<double> mean(static_cast<size_t>(head_dim));
     for (int64_t cell = 0; cell < cells; ++cell) {
         const float* row = v.row(position, cell);
         for (int i = 0; i < head_dim; ++i) mean[i] += weights[cell] / sum * row[i];

@@ -1,61 +1,13 @@
-// One piece of attention for a tile of query rows. What depends on the KV format is how a tile of cells becomes float32
-// (kv_tile.h), and for the raw formats products that load rows as they are. The rest is the same for all formats.
+// One piece of attention for a tile of query rows. A tile of cells is multiplied as it lies in the cache (kv_direct.h),
+// or made float32 first (kv_tile.h): that is all that depends on the KV format.
 #include "kernels/cpu/isa/hadamard.h"
-#include "kernels/cpu/isa/kv_decode.h"
+#include "kernels/cpu/isa/kv_direct.h"
 #include "kernels/cpu/isa/kv_tile.h"
 #include "kernels/cpu/isa/mixers.h"
 #include "kernels/cpu/isa/tiles.h"
 
 namespace octavo::OCTAVO_ISA {
 namespace {
-
-// `next`: cells after these that will be read soon.
-// scores[r][c] = q[r] . k[c]; scores are [rows][kPieceCells].
-using Score = void (*)(const BulkTile& k, int cells, int next, const float* q, int rows, int width, float* scores);
-// out[r] += sum over the cells of weights[r][c] * v[c]; weights are [rows][kPieceCells], out [rows][width].
-using WeighedSum = void (*)(const BulkTile& v, int cells, int next, const float* weights, int rows, int width,
-                            float* out);
-
-// Products that read the bulk as it is: whole vectors, so head_dim must equal width.
-struct DirectProducts {
-    Score score;
-    WeighedSum weighed_sum;
-};
-
-template <class T>
-const T* raw_rows(const BulkTile& bulk) {
-    return reinterpret_cast<const T*>(bulk.payload);
-}
-template <class T>
-int64_t raw_stride(const BulkTile& bulk) {
-    return bulk.payload_stride / static_cast<int64_t>(sizeof(T));
-}
-
-template <class T>
-void score_raw(const BulkTile& k, int cells, int next, const float* q, int rows, int width, float* scores) {
-    dot_rows(q, width, rows, raw_rows<T>(k), raw_stride<T>(k), cells, next, width, scores, kPieceCells);
-}
-
-template <class T>
-void weighed_sum_raw(const BulkTile& v, int cells, int next, const float* weights, int rows, int width, float* out) {
-    multiply_rows({weights, kPieceCells, 1}, rows, cells, next, raw_rows<T>(v), raw_stride<T>(v), width, out, width);
-}
-
-template <class T>
-constexpr DirectProducts raw_products() {
-    return {score_raw<T>, weighed_sum_raw<T>};
-}
-
-// In the order of KvFormat.
-constexpr DirectProducts kDirect[] = {raw_products<float>(), raw_products<F16>(), raw_products<Bf16>()};
-
-// A few rows read the cache as it is; with more of them it pays to convert once.
-constexpr int kDirectRows = 4;
-
-const DirectProducts* direct_products(const SideCells& side, int rows) {
-    const bool raw = side.format < static_cast<int>(sizeof kDirect / sizeof kDirect[0]);
-    return raw && rows <= kDirectRows && side.head_dim == side.width ? &kDirect[side.format] : nullptr;
-}
 
 // The query rows of a piece that see any of its cells, in the order of their positions.
 struct Queries {
@@ -79,6 +31,12 @@ struct TileCells {
 
     bool mixed() const { return mixed_from < mixed_to; }
 };
+
+// For tiles that all queries read from the bulk.
+const DirectProducts* direct_for(const SideCells& side, const Queries& queries, const TileCells& cells) {
+    const bool bulk = !cells.mixed() && reads_only_bulk(side, cells.first_cell, cells.count, queries.first_position());
+    return bulk ? direct_products(side, queries.count) : nullptr;
+}
 
 TileCells tile_cells(const SideCells& side, const Queries& queries, int first) {
     const int rest = queries.piece.cells - first;
@@ -106,7 +64,7 @@ void score_tile(const Queries& queries, const TileCells& cells, float* tile, flo
     const SideCells& k = piece.k;
     const int width = piece.width;
     const float* q = piece.q + queries.first * width;
-    if (const DirectProducts* direct = direct_products(k, queries.count)) {
+    if (const DirectProducts* direct = direct_for(k, queries, cells)) {
         return direct->score(bulk_tile(k, cells.first_cell), cells.count, cells.next, q, queries.count, width, scores);
     }
     const int bulk_end = cells.mixed() ? cells.mixed_to : cells.count;
@@ -143,7 +101,7 @@ void weigh_tile(const Queries& queries, const TileCells& cells, float* tile, flo
     const SideCells& v = piece.v;
     const int width = piece.width;
     const int rows = queries.count;
-    if (const DirectProducts* direct = direct_products(v, rows)) {
+    if (const DirectProducts* direct = direct_for(v, queries, cells)) {
         return direct->weighed_sum(bulk_tile(v, cells.first_cell), cells.count, cells.next, weights, rows, width, out);
     }
     if (!cells.mixed()) {

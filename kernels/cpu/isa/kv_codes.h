@@ -1,6 +1,10 @@
-// How the codes of each KV format become float32: `codes` gives the values of a row at [i, i + kLanes) before the
-// scale, `code` a single one. Bit for bit as the codecs that define the formats (kernels/kv_codec.h): the scale times
-// the code is one float32 product, so a code may be kept by a power of two smaller where kUnit makes up for it.
+// How the codes of each KV format become float32, bit for bit as the codecs that define them (kernels/kv_codec.h). A
+// format has
+//   factor(scale)                what its scale is worth to a block: the scale in all lanes, or the scaled levels
+//   values(factor, row, dim, i)  the values of a row at [i, i + kLanes)
+//   code(row, i)                 a single value before the scale, where a row may end within a vector
+// A value is one float32 product, scale times code, so products may be taken before the code is looked up, and a code
+// may be smaller by a power of two that the factor makes up for.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +24,17 @@ inline T load_as(const std::byte* p) {
 inline uint32_t nibble_at(const std::byte* row, int i) { return byte_at(row, i / 2) >> (i % 2 * 4) & 15u; }
 inline uint32_t pair_at(const std::byte* row, int i) { return byte_at(row, i / 4) >> (i % 4 * 2) & 3u; }
 
-// Lane by lane: for machines without a vector form.
-template <class Codes>
-inline VecF codes_by_lane(const std::byte* row, int dim, int i) {
-    float x[kLanes];
-    for (int lane = 0; lane < kLanes; ++lane) x[lane] = Codes::code(row, dim, i + lane);
-    return load(x);
+// float16 scales as float32.
+inline void widen_scales(const uint16_t* scales, int count, float* out) {
+    int i = 0;
+#if defined(__AVX2__)
+    for (; i + 8 <= count; i += 8) {
+        _mm256_storeu_ps(out + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(scales + i))));
+    }
+    for (; i < count; ++i) out[i] = _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(scales[i])));
+#else
+    for (; i < count; ++i) out[i] = f16_lane(scales[i]);
+#endif
 }
 
 // Copies, so that no symbol is shared with code compiled for another machine.
@@ -37,63 +46,60 @@ inline constexpr float kFourBitLevels[16] = {kQ4NlLevels[0],  kQ4NlLevels[1],  k
 // The values of nibbles in two's complement.
 inline constexpr float kSignedNibbles[16] = {0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1};
 
-// Codes 0..15 at [i, i + kLanes) as their levels.
-#if defined(__AVX512F__)
-inline VecF nibble_levels(const std::byte* row, int i, const float* levels) {
-    const __m512i spread = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
-    const __m512i shift = _mm512_set_epi32(4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0);
-    const __m512i bytes = _mm512_shuffle_epi8(_mm512_set1_epi64(load_as<int64_t>(row + i / 2)), spread);
-    return _mm512_permutexvar_ps(_mm512_srlv_epi32(bytes, shift), load(levels));  // looks at four bits of each lane
-}
-#elif defined(__AVX2__)
-inline VecF nibble_levels(const std::byte* row, int i, const float* levels) {
-    const __m256i all = _mm256_set1_epi32(load_as<int32_t>(row + i / 2));
-    const __m256i code = _mm256_srlv_epi32(all, _mm256_set_epi32(28, 24, 20, 16, 12, 8, 4, 0));
-    const VecF low = _mm256_permutevar8x32_ps(load(levels), code);  // looks at three bits
-    const VecF high = _mm256_permutevar8x32_ps(load(levels + 8), code);
-    return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(code, 28)));
-}
-#else
-inline VecF nibble_levels(const std::byte* row, int i, const float* levels) {
-    float x[kLanes];
-    for (int lane = 0; lane < kLanes; ++lane) x[lane] = levels[nibble_at(row, i + lane)];
-    return load(x);
-}
-#endif
-
 struct SignedBytes {  // q8_0, q8r
-    static constexpr float kUnit = 1;
-    static float code(const std::byte* row, int, int i) { return static_cast<float>(static_cast<int8_t>(row[i])); }
-    static VecF codes(const std::byte* row, int, int i) { return load_i8(reinterpret_cast<const int8_t*>(row + i)); }
+    static float code(const std::byte* row, int i) { return static_cast<float>(static_cast<int8_t>(row[i])); }
+    static VecF factor(VecF scale) { return scale; }
+    static VecF values(VecF factor, const std::byte* row, int, int i) {
+        return mul(factor, load_i8(reinterpret_cast<const int8_t*>(row + i)));
+    }
 };
 
-struct SignedNibbles {  // q4_0, q4r
-    static constexpr float kUnit = 1;
-    static float code(const std::byte* row, int, int i) { return kSignedNibbles[nibble_at(row, i)]; }
-    static VecF codes(const std::byte* row, int, int i) { return nibble_levels(row, i, kSignedNibbles); }
+template <const float (&levels)[16]>
+struct Nibbles {
+    static float code(const std::byte* row, int i) { return levels[nibble_at(row, i)]; }
+#if defined(__AVX512F__)
+    static VecF factor(VecF scale) { return mul(scale, load(levels)); }
+    static VecF values(VecF factor, const std::byte* row, int, int i) {
+        const __m512i spread = _mm512_set_epi32(7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+        const __m512i shift = _mm512_set_epi32(4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0, 4, 0);
+        const __m512i bytes = _mm512_shuffle_epi8(_mm512_set1_epi64(load_as<int64_t>(row + i / 2)), spread);
+        return _mm512_permutexvar_ps(_mm512_srlv_epi32(bytes, shift), factor);  // looks at four bits of each lane
+    }
+#else
+    static VecF factor(VecF scale) { return scale; }
+    static VecF values(VecF factor, const std::byte* row, int, int i) { return mul(factor, codes(row, i)); }
+    static VecF codes(const std::byte* row, int i) {
+#if defined(__AVX2__)
+        const __m256i all = _mm256_set1_epi32(load_as<int32_t>(row + i / 2));
+        const __m256i code = _mm256_srlv_epi32(all, _mm256_set_epi32(28, 24, 20, 16, 12, 8, 4, 0));
+        const VecF low = _mm256_permutevar8x32_ps(load(levels), code);  // looks at three bits
+        const VecF high = _mm256_permutevar8x32_ps(load(levels + 8), code);
+        return _mm256_blendv_ps(low, high, _mm256_castsi256_ps(_mm256_slli_epi32(code, 28)));
+#else
+        return VecF{code(row, i), code(row, i + 1), code(row, i + 2), code(row, i + 3)};
+#endif
+    }
+#endif
 };
-
-struct LevelNibbles {  // q4_nl
-    static constexpr float kUnit = 1;
-    static float code(const std::byte* row, int, int i) { return kFourBitLevels[nibble_at(row, i)]; }
-    static VecF codes(const std::byte* row, int, int i) { return nibble_levels(row, i, kFourBitLevels); }
-};
+using SignedNibbles = Nibbles<kSignedNibbles>;  // q4_0, q4r
+using LevelNibbles = Nibbles<kFourBitLevels>;   // q4_nl
 
 // e4m3 has float16's layout with four exponent bits: as float16 bits it is 2^-8 of its value.
 struct E4m3 {  // fp8_e4m3
-    static constexpr float kUnit = 256;
+    static VecF factor(VecF scale) { return mul(scale, set1(256)); }
+    static VecF values(VecF factor, const std::byte* row, int, int i) { return mul(factor, codes(row, i)); }
 #if defined(__AVX512F__)
-    static VecF codes(const std::byte* row, int, int i) {
+    static VecF codes(const std::byte* row, int i) {
         const __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(row + i)));
         return _mm512_cvtph_ps(_mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(-0x4080)));
     }
 #elif defined(__AVX2__)
-    static VecF codes(const std::byte* row, int, int i) {
+    static VecF codes(const std::byte* row, int i) {
         const __m128i wide = _mm_cvtepi8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(row + i)));
         return _mm256_cvtph_ps(_mm_and_si128(_mm_slli_epi16(wide, 7), _mm_set1_epi16(-0x4080)));
     }
 #else
-    static VecF codes(const std::byte* row, int, int i) {
+    static VecF codes(const std::byte* row, int i) {
         uint16_t halves[kLanes];
         for (int lane = 0; lane < kLanes; ++lane) {
             const uint32_t code = byte_at(row, i + lane);
@@ -107,7 +113,8 @@ struct E4m3 {  // fp8_e4m3
 // A row is all low planes (dim / 2 bytes), then all high planes (dim / 4 bytes). The six bits of a code are brought to
 // the top of a lane, and shifted down with their sign.
 struct SixBitPlanes {  // q6_0
-    static constexpr float kUnit = 1;
+    static VecF factor(VecF scale) { return scale; }
+    static VecF values(VecF factor, const std::byte* row, int dim, int i) { return mul(factor, codes(row, dim, i)); }
 #if defined(__AVX512F__)
     static VecF codes(const std::byte* row, int dim, int i) {
         const __m512i spread = _mm512_maskz_mov_epi8(0x1111111111111111u,
@@ -137,20 +144,23 @@ struct SixBitPlanes {  // q6_0
         const uint32_t bits = nibble_at(row, i) | pair_at(row + dim / 2, i) << 4;
         return static_cast<float>(static_cast<int32_t>(bits ^ 0x20u) - 0x20);
     }
-    static VecF codes(const std::byte* row, int dim, int i) { return codes_by_lane<SixBitPlanes>(row, dim, i); }
+    static VecF codes(const std::byte* row, int dim, int i) {
+        return VecF{code(row, dim, i), code(row, dim, i + 1), code(row, dim, i + 2), code(row, dim, i + 3)};
+    }
 #endif
 };
 
 // Four codes in three bytes, biased by 32.
 struct SixBitTriples {  // q6r
-    static constexpr float kUnit = 1;
-    static float code(const std::byte* row, int, int i) {
+    static VecF factor(VecF scale) { return scale; }
+    static VecF values(VecF factor, const std::byte* row, int, int i) { return mul(factor, codes(row, i)); }
+    static float code(const std::byte* row, int i) {
         const std::byte* triple = row + i / 4 * 3;
         const uint32_t bits = byte_at(triple, 0) | byte_at(triple, 1) << 8 | byte_at(triple, 2) << 16;
         return static_cast<float>(static_cast<int32_t>(bits >> (i % 4 * 6) & 63u) - 32);
     }
 #if defined(__AVX512F__)
-    static VecF codes(const std::byte* row, int, int i) {
+    static VecF codes(const std::byte* row, int i) {
         constexpr int kA = 0x020100, kB = 0x050403, kC = 0x080706, kD = 0x0b0a09;
         const __m512i index = _mm512_set_epi32(kD, kD, kD, kD, kC, kC, kC, kC, kB, kB, kB, kB, kA, kA, kA, kA);
         const __m512i shift = _mm512_set_epi32(18, 12, 6, 0, 18, 12, 6, 0, 18, 12, 6, 0, 18, 12, 6, 0);
@@ -160,7 +170,7 @@ struct SixBitTriples {  // q6r
         return sub(_mm512_cvtepi32_ps(code), set1(32));
     }
 #elif defined(__AVX2__)
-    static VecF codes(const std::byte* row, int, int i) {
+    static VecF codes(const std::byte* row, int i) {
         const __m256i index =
             _mm256_set_epi32(0x050403, 0x050403, 0x050403, 0x050403, 0x020100, 0x020100, 0x020100, 0x020100);
         const __m256i shift = _mm256_set_epi32(18, 12, 6, 0, 18, 12, 6, 0);
@@ -171,38 +181,37 @@ struct SixBitTriples {  // q6r
         return sub(_mm256_cvtepi32_ps(code), set1(32));
     }
 #else
-    static VecF codes(const std::byte* row, int dim, int i) { return codes_by_lane<SixBitTriples>(row, dim, i); }
+    static VecF codes(const std::byte* row, int i) {
+        return VecF{code(row, i), code(row, i + 1), code(row, i + 2), code(row, i + 3)};
+    }
 #endif
 };
 
-// The levels of two-bit codes; only the lowest two bits of a lane count.
+// Two-bit codes: levels in all groups of four lanes; only the lowest two bits of a code count.
 #if defined(__AVX512F__)
-inline VecF pair_levels(__m512i codes) {
-    return _mm512_permutevar_ps(_mm512_broadcast_f32x4(_mm_loadu_ps(kTwoBitLevels)), codes);
-}
+inline VecF pair_levels() { return _mm512_broadcast_f32x4(_mm_loadu_ps(kTwoBitLevels)); }
+inline VecF look_up_pairs(VecF levels, __m512i codes) { return _mm512_permutevar_ps(levels, codes); }
 #elif defined(__AVX2__)
-inline VecF pair_levels(__m256i codes) {
-    const __m128 levels = _mm_loadu_ps(kTwoBitLevels);
-    return _mm256_permutevar_ps(_mm256_set_m128(levels, levels), codes);
-}
+inline VecF pair_levels() { return _mm256_broadcast_ps(reinterpret_cast<const __m128*>(kTwoBitLevels)); }
+inline VecF look_up_pairs(VecF levels, __m256i codes) { return _mm256_permutevar_ps(levels, codes); }
+#else
+inline VecF pair_levels() { return load(kTwoBitLevels); }
 #endif
 
 struct LevelPairs {  // q2t
-    static constexpr float kUnit = 1;
+    static VecF factor(VecF scale) { return mul(scale, pair_levels()); }
+    static VecF values(VecF factor, const std::byte* row, int, int i) {
 #if defined(__AVX512F__)
-    static VecF codes(const std::byte* row, int, int i) {
         const __m512i shift = _mm512_set_epi32(30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
-        return pair_levels(_mm512_srlv_epi32(_mm512_set1_epi32(load_as<int32_t>(row + i / 4)), shift));
-    }
+        return look_up_pairs(factor, _mm512_srlv_epi32(_mm512_set1_epi32(load_as<int32_t>(row + i / 4)), shift));
 #elif defined(__AVX2__)
-    static VecF codes(const std::byte* row, int, int i) {
         const __m256i shift = _mm256_set_epi32(14, 12, 10, 8, 6, 4, 2, 0);
-        return pair_levels(_mm256_srlv_epi32(_mm256_set1_epi32(load_as<uint16_t>(row + i / 4)), shift));
-    }
+        return look_up_pairs(factor, _mm256_srlv_epi32(_mm256_set1_epi32(load_as<uint16_t>(row + i / 4)), shift));
 #else
-    static float code(const std::byte* row, int, int i) { return kTwoBitLevels[pair_at(row, i)]; }
-    static VecF codes(const std::byte* row, int dim, int i) { return codes_by_lane<LevelPairs>(row, dim, i); }
+        return VecF{factor[pair_at(row, i)], factor[pair_at(row, i + 1)], factor[pair_at(row, i + 2)],
+                    factor[pair_at(row, i + 3)]};
 #endif
+    }
 };
 
 // kLanes channels of a per-channel group, of 8 bytes each: cell i of the group at bits 2i of the eight bytes.
@@ -217,7 +226,8 @@ struct ChannelCodes {
         half[1] = _mm512_permutex2var_epi32(a, _mm512_add_epi32(even, _mm512_set1_epi32(1)), b);
     }
     VecF levels(int cell) const {
-        return pair_levels(_mm512_srl_epi32(half[cell / 16], _mm_cvtsi32_si128(cell % 16 * 2)));
+        const __m512i code = _mm512_srl_epi32(half[cell / 16], _mm_cvtsi32_si128(cell % 16 * 2));
+        return look_up_pairs(pair_levels(), code);
     }
 #elif defined(__AVX2__)
     __m256i half[2];
@@ -231,7 +241,8 @@ struct ChannelCodes {
         half[1] = _mm256_permute2x128_si256(a_sorted, b_sorted, 0x31);
     }
     VecF levels(int cell) const {
-        return pair_levels(_mm256_srl_epi32(half[cell / 16], _mm_cvtsi32_si128(cell % 16 * 2)));
+        const __m256i code = _mm256_srl_epi32(half[cell / 16], _mm_cvtsi32_si128(cell % 16 * 2));
+        return look_up_pairs(pair_levels(), code);
     }
 #else
     const std::byte* channels;

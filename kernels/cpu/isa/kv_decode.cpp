@@ -26,33 +26,38 @@ const uint16_t* scales_of(const BulkTile& bulk, int cell) {
 }
 
 // head_dim is a multiple of the block, so there is nothing beyond it.
-template <class Codes>
+template <class Format>
 void decode_blocks(const BulkTile& bulk, int from, int to, int head_dim, int width, float* tile) {
+    constexpr int kBlocks = 16;  // whose scales are widened together
     for (int c = from; c < to; ++c) {
         const std::byte* const row = bulk.payload + c * bulk.payload_stride;
-        const uint16_t* const scales = scales_of(bulk, c);
         float* const out = tile + c * width;
-        for (int block = 0; block < head_dim; block += kKvBlock) {
-            const VecF scale = mul(broadcast_f16(scales[block / kKvBlock]), set1(Codes::kUnit));
-            for (int i = block; i < block + kKvBlock; i += kLanes) {
-                store(out + i, mul(scale, Codes::codes(row, head_dim, i)));
+        float scales[kBlocks];
+        for (int block = 0; block < head_dim / kKvBlock; ++block) {
+            if (block % kBlocks == 0) {
+                const int rest = head_dim / kKvBlock - block;
+                widen_scales(scales_of(bulk, c) + block, rest < kBlocks ? rest : kBlocks, scales);
+            }
+            const VecF factor = Format::factor(set1(scales[block % kBlocks]));
+            for (int i = block * kKvBlock; i < (block + 1) * kKvBlock; i += kLanes) {
+                store(out + i, Format::values(factor, row, head_dim, i));
             }
         }
     }
 }
 
-template <class Codes>
+template <class Format>
 void decode_rows(const BulkTile& bulk, int from, int to, int head_dim, int width, float* tile) {
     for (int c = from; c < to; ++c) {
         const std::byte* const row = bulk.payload + c * bulk.payload_stride;
-        const VecF scale = broadcast_f16(scales_of(bulk, c)[0]);
+        float scale;
+        widen_scales(scales_of(bulk, c), 1, &scale);
+        const VecF factor = Format::factor(set1(scale));
         float* const out = tile + c * width;
         int i = 0;
-        for (; i + kLanes <= head_dim; i += kLanes) store(out + i, mul(scale, Codes::codes(row, head_dim, i)));
+        for (; i + kLanes <= head_dim; i += kLanes) store(out + i, Format::values(factor, row, head_dim, i));
         for (int j = i; j < width; j += kLanes) store(out + j, zero());
-        float factor[kLanes];
-        store(factor, scale);
-        for (; i < head_dim; ++i) out[i] = factor[0] * Codes::code(row, head_dim, i);
+        for (; i < head_dim; ++i) out[i] = scale * Format::code(row, i);
     }
 }
 

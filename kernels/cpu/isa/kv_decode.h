@@ -9,12 +9,14 @@ namespace octavo::OCTAVO_ISA {
 struct BulkTile {
     const std::byte* payload;
     const std::byte* scales;
+    int64_t payload_bytes;   // of a row
     int64_t payload_stride;  // bytes between two cells
     int64_t scale_stride;
 };
 inline BulkTile bulk_tile(const SideCells& side, int64_t first_cell) {
     const std::byte* scales = side.scales == nullptr ? nullptr : side.scales + first_cell * side.scale_stride;
-    return {side.payload + first_cell * side.payload_stride, scales, side.payload_stride, side.scale_stride};
+    return {side.payload + first_cell * side.payload_stride, scales, side.payload_bytes, side.payload_stride,
+            side.scale_stride};
 }
 
 // Rows [from, to) of tile[kTileCells][width], zero beyond head_dim.

@@ -54,6 +54,9 @@ void read_copy(const SideCells& side, int64_t cell, float* out) {
 void fill_kv_tile(const SideCells& side, int64_t first_cell, int from, int to, int64_t position, float* tile) {
     const DecodeTile decode = kv_decoder(side.format);
     const BulkTile bulk = bulk_tile(side, first_cell);
+    if (from < to && reads_only_bulk(side, first_cell + from, to - from, position)) {
+        return decode(bulk, from, to, side.head_dim, side.width, tile);
+    }
     while (from < to) {
         int end = from;
         while (end < to && position >= copy_read_until(side, first_cell + end)) ++end;

@@ -16,6 +16,11 @@ inline int64_t copy_read_until(const SideCells& side, int64_t cell) {
     return in_window > in_open_group ? in_window : in_open_group;
 }
 
+// True when the query at `position` reads all of these cells from the bulk.
+inline bool reads_only_bulk(const SideCells& side, int64_t first_cell, int count, int64_t position) {
+    return !side.has_copies || (first_cell >= side.sinks && position >= copy_read_until(side, first_cell + count - 1));
+}
+
 // Rows [from, to) of tile[kTileCells][width] become the cells first_cell + from ... as the query at `position` reads
 // them, zero beyond head_dim. first_cell is a multiple of kTileCells.
 void fill_kv_tile(const SideCells& side, int64_t first_cell, int from, int to, int64_t position, float* tile);
