@@ -171,7 +171,8 @@ std::span<const float> Session::logits() const {
 }
 
 Status Session::checkpoint_here(CheckpointKind kind) {
-    const int64_t bytes = recurrent_.bytes() + cache_.copies_bytes() + (logits_valid_ ? static_cast<int64_t>(logits_.bytes()) : 0);
+    const int64_t bytes = recurrent_.bytes() + cache_.copies_bytes(position()) +
+                          (logits_valid_ ? static_cast<int64_t>(logits_.bytes()) : 0);
     if (!checkpoints_.has_room_for(bytes)) {
         return Error{ErrorKind::memory, fmt::format("A checkpoint needs {} bytes and the budget for them is {} bytes.",
                                                     bytes, checkpoints_.budget_bytes())};
@@ -181,11 +182,11 @@ Status Session::checkpoint_here(CheckpointKind kind) {
     checkpoint.kind = kind;
     checkpoint.kv_generation = cache_.generation();
     Result<Buffer> state =
-        Buffer::allocate(static_cast<size_t>(recurrent_.bytes() + cache_.copies_bytes()), "a checkpoint");
+        Buffer::allocate(static_cast<size_t>(recurrent_.bytes() + cache_.copies_bytes(position())), "a checkpoint");
     if (!state) return state.error();
     checkpoint.state = std::move(*state);
     recurrent_.save(checkpoint.state.data());
-    cache_.save_copies(checkpoint.state.data() + recurrent_.bytes());
+    cache_.save_copies(position(), checkpoint.state.data() + recurrent_.bytes());
     if (logits_valid_) {
         Result<Buffer> logits = Buffer::allocate(logits_.bytes(), "a checkpoint's logits");
         if (!logits) return logits.error();
@@ -224,7 +225,8 @@ Result<PrefillReport> Session::rebuild(Job& job) {
     if (!recurrent) return recurrent.error();
     CheckpointStore checkpoints(checkpoints_.budget_bytes());
     std::vector<Anchor> anchors;
-    for (const Checkpoint& checkpoint : checkpoints_.checkpoints()) anchors.push_back({checkpoint.position, checkpoint.kind});
+    for (const Checkpoint& checkpoint : checkpoints_.checkpoints())
+        anchors.push_back({checkpoint.position, checkpoint.kind});
 
     const auto swap_state = [&] {
         std::swap(cache_, *cache);
@@ -296,7 +298,7 @@ void Session::rewind(int64_t position) {
     if (checkpoint != nullptr) {
         recurrent_.load(checkpoint->state.data());
         if (checkpoint->kv_generation == cache_.generation()) {
-            cache_.load_copies(checkpoint->state.data() + recurrent_.bytes());
+            cache_.load_copies(position, checkpoint->state.data() + recurrent_.bytes());
         } else {
             cache_.rebuild_copies(position, this->position(), forward_->backend());
         }

@@ -88,7 +88,8 @@ Result<ReservedRange> ReservedRange::reserve(size_t bytes, const char* what) {
     if (rounded != 0) data = mmap(nullptr, rounded, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data == MAP_FAILED) {
         return Error{ErrorKind::memory,
-                     fmt::format("Cannot reserve {} of address space for {}; choose a smaller context length.",
+                     fmt::format("Cannot reserve {} of addresses for {}: the system limits this process's address "
+                                 "space; raise the limit (ulimit -v).",
                                  format_bytes(bytes), what)};
     }
     range.data_ = static_cast<std::byte*>(data);

@@ -69,7 +69,6 @@ Result<KvCache::Copies> KvCache::make_copies(const KvShape& shape, const KvSetti
         if (wanted.cells == 0) continue;
         Result<Buffer> buffer = Buffer::allocate(wanted.cells * cell_bytes, wanted.name);
         if (!buffer) return buffer.error();
-        std::memset(buffer->data(), 0, buffer->bytes());
         copies.*wanted.buffer = std::move(*buffer);
     }
     return copies;
@@ -164,40 +163,47 @@ KvView KvCache::view(const Layer& layer) const {
     return view;
 }
 
-// The copies that a checkpoint holds. Sinks are not among them: what lies before a checkpoint does not change.
+// visit(data, bytes) of the copies that a checkpoint holds. Sinks are not among them: what lies before a checkpoint
+// does not change. Of a window that is not full yet, only the cells that are there.
 template <class Visit>
-void KvCache::visit_copies(Visit visit) const {
+void KvCache::visit_copies(int64_t cells, Visit visit) const {
+    const size_t cell_bytes = static_cast<size_t>(shape_.kv_heads) * shape_.head_dim * sizeof(f16_bits);
+    const size_t ring_bytes = static_cast<size_t>(std::min(cells, settings_.window)) * cell_bytes;
     for (const Layer& layer : layers_) {
-        for (const Buffer* buffer : {&layer.copies.open_k, &layer.copies.open_v, &layer.copies.ring}) {
-            if (buffer->bytes() > 0) visit(*buffer);
+        for (const Buffer* open : {&layer.copies.open_k, &layer.copies.open_v}) {
+            if (open->bytes() > 0) visit(open->data(), open->bytes());
         }
+        if (ring_bytes == 0) continue;
+        const Buffer& ring = layer.copies.ring;
+        visit(ring.data(), ring_bytes);
+        visit(ring.data() + ring.bytes() / 2, ring_bytes);
     }
 }
 
-int64_t KvCache::copies_bytes() const {
+int64_t KvCache::copies_bytes(int64_t cells) const {
     if (scheme().raw()) return 0;
     size_t bytes = sizeof exact_;
-    visit_copies([&](const Buffer& buffer) { bytes += buffer.bytes(); });
+    visit_copies(cells, [&](const std::byte*, size_t count) { bytes += count; });
     return static_cast<int64_t>(bytes);
 }
 
-void KvCache::save_copies(std::byte* to) const {
+void KvCache::save_copies(int64_t cells, std::byte* to) const {
     if (scheme().raw()) return;
     std::memcpy(to, &exact_, sizeof exact_);
     to += sizeof exact_;
-    visit_copies([&](const Buffer& buffer) {
-        std::memcpy(to, buffer.data(), buffer.bytes());
-        to += buffer.bytes();
+    visit_copies(cells, [&](const std::byte* data, size_t count) {
+        std::memcpy(to, data, count);
+        to += count;
     });
 }
 
-void KvCache::load_copies(const std::byte* from) {
+void KvCache::load_copies(int64_t cells, const std::byte* from) {
     if (scheme().raw()) return;
     std::memcpy(&exact_, from, sizeof exact_);
     from += sizeof exact_;
-    visit_copies([&](const Buffer& buffer) {
-        std::memcpy(buffer.data(), from, buffer.bytes());
-        from += buffer.bytes();
+    visit_copies(cells, [&](std::byte* data, size_t count) {
+        std::memcpy(data, from, count);
+        from += count;
     });
 }
 

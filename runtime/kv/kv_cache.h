@@ -61,10 +61,11 @@ class KvCache {
     KvChange change(const KvSettings& wanted, int64_t cells, Backend& backend, Job& job,
                     KvChangeRoom room = KvChangeRoom::automatic);
 
-    // The FP16 copies of this moment, for a checkpoint. A copy fits only the settings that it was made under.
-    int64_t copies_bytes() const;
-    void save_copies(std::byte* to) const;
-    void load_copies(const std::byte* from);
+    // The FP16 copies of a cache that holds `cells` cells, for a checkpoint. They fit only the settings that they were
+    // made under.
+    int64_t copies_bytes(int64_t cells) const;
+    void save_copies(int64_t cells, std::byte* to) const;
+    void load_copies(int64_t cells, const std::byte* from);
     // Counts changes of settings: copies saved under another number do not fit.
     int generation() const { return generation_; }
     // Back to `cells` of the `held` cells without fitting copies: open groups are read from the bulk, the window starts
@@ -101,7 +102,7 @@ class KvCache {
     Status commit_exactly(int64_t cells);
     KvView view(const Layer& layer) const;
     template <class Visit>
-    void visit_copies(Visit visit) const;
+    void visit_copies(int64_t cells, Visit visit) const;
 
     // Cells that the FP16 copies under other settings can hold exactly, given what is exact now.
     struct Exact {

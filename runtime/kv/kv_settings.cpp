@@ -38,16 +38,18 @@ std::string_view name_of(const Names<Value, N>& names, Value wanted) {
 Status check_format(KvFormat format, const KvShape& shape) {
     const KvFormatSpec& spec = kv_format_spec(format);
     if (shape.head_dim % spec.dim_multiple == 0) return {};
-    return Error{ErrorKind::usage,
-                 fmt::format("The KV format {} stores rows whose length is a multiple of {}; this model's head_dim is {}. "
-                             "Choose another format.",
-                             spec.name, spec.dim_multiple, shape.head_dim)};
+    return Error{
+        ErrorKind::usage,
+        fmt::format("The KV format {} stores rows whose length is a multiple of {}; this model's head_dim is {}. "
+                    "Choose another format.",
+                    spec.name, spec.dim_multiple, shape.head_dim)};
 }
 
 Status check_cells(std::string_view what, int64_t cells, int64_t context_length) {
     if (cells >= 0 && cells <= context_length) return {};
-    return Error{ErrorKind::usage, fmt::format("A KV {} of {} tokens was asked for; 0 to {} (the context) are possible.",
-                                               what, cells, context_length)};
+    return Error{ErrorKind::usage,
+                 fmt::format("A KV {} of {} tokens was asked for; 0 to {} (the context) are possible.", what, cells,
+                             context_length)};
 }
 
 }  // namespace
@@ -81,10 +83,11 @@ Status check_kv_settings(const KvSettings& settings, const KvShape& shape, int64
     if (Status status = check_cells("window", settings.window, context_length); !status) return status;
     if (Status status = check_cells("sink region", settings.sinks, context_length); !status) return status;
     if (settings.scheme.raw() && (settings.window > 0 || settings.sinks > 0)) {
-        return Error{ErrorKind::usage,
-                     fmt::format("The KV scheme {} keeps every token as it is, so it takes no FP16 window ({} tokens) and "
-                                 "no sinks ({}); set both to 0 or choose a quantised scheme.",
-                                 kv_scheme_name(settings.scheme), settings.window, settings.sinks)};
+        return Error{
+            ErrorKind::usage,
+            fmt::format("The KV scheme {} keeps every token as it is, so it takes no FP16 window ({} tokens) and "
+                        "no sinks ({}); set both to 0 or choose a quantised scheme.",
+                        kv_scheme_name(settings.scheme), settings.window, settings.sinks)};
     }
     return {};
 }
@@ -93,7 +96,8 @@ std::string describe_kv_settings(const KvSettings& settings) {
     std::string text = kv_scheme_name(settings.scheme);
     if (settings.window > 0) text += fmt::format(", window {}", settings.window);
     if (settings.sinks > 0) text += fmt::format(", sinks {}", settings.sinks);
-    if (settings.rotation != KvRotation::automatic) text += fmt::format(", rotation {}", kv_rotation_name(settings.rotation));
+    if (settings.rotation != KvRotation::automatic)
+        text += fmt::format(", rotation {}", kv_rotation_name(settings.rotation));
     if (settings.encoder != KvEncoder::refined) text += fmt::format(", {} encoder", kv_encoder_name(settings.encoder));
     return text;
 }

@@ -17,9 +17,9 @@ namespace octavo {
 enum class KvRotation : uint8_t { automatic, on, off };  // automatic: as each side's format says
 enum class KvEqualise : uint8_t { off, free, calibrated };
 
-Result<KvRotation> parse_kv_rotation(std::string_view text);    // "auto", "on", "off"
-Result<KvEqualise> parse_kv_equalise(std::string_view text);    // "off", "free", "calibrated"
-Result<KvEncoder> parse_kv_encoder(std::string_view text);      // "reference", "refined"
+Result<KvRotation> parse_kv_rotation(std::string_view text);  // "auto", "on", "off"
+Result<KvEqualise> parse_kv_equalise(std::string_view text);  // "off", "free", "calibrated"
+Result<KvEncoder> parse_kv_encoder(std::string_view text);    // "reference", "refined"
 std::string_view kv_rotation_name(KvRotation rotation);
 std::string_view kv_equalise_name(KvEqualise equalise);
 std::string_view kv_encoder_name(KvEncoder encoder);
@@ -45,8 +45,8 @@ struct KvSettings {
 // A scheme with the defaults that suit it.
 KvSettings default_kv_settings(const KvScheme& scheme);
 
-// ErrorKind::usage with the numbers: head_dim that a format cannot store, an overlay on a raw scheme, a negative window,
-// a window or sinks beyond the context.
+// ErrorKind::usage with the numbers: head_dim that a format cannot store, an overlay on a raw scheme, a negative
+// window, a window or sinks beyond the context.
 Status check_kv_settings(const KvSettings& settings, const KvShape& shape, int64_t context_length);
 
 // "q4_0, window 128, sinks 64"

@@ -222,5 +222,48 @@ TEST_F(KvChangeTest, WithoutRoomForBothTheOldPoolsGoLayerByLayer) {
     EXPECT_EQ(logits(*with_room), logits(*without));
 }
 
+TEST_F(KvChangeTest, ACheckpointPaysOnlyForTheWindowThatIsThere) {
+    const auto session = make(settings_of("q4_0", 4000));
+    prefill(*session, some_ids(100, 14), {{40, CheckpointKind::turn}});
+    const Checkpoint* checkpoint = session->checkpoints().at(40);
+    ASSERT_NE(checkpoint, nullptr);
+    const int64_t cell_bytes = int64_t{2} * 2 * 32 * 2;  // K and V, two heads of 32, FP16
+    EXPECT_LT(checkpoint->bytes(), session->recurrent_bytes() + 2 * 40 * cell_bytes + 5000);
+    // And what it holds brings the window back.
+    const std::vector<int32_t> ids = some_ids(100, 14);
+    std::vector<int32_t> edited(ids.begin(), ids.begin() + 40);
+    edited.push_back('x');
+    const std::vector<float> resumed = prefill(*session, edited);
+    EXPECT_LE(difference(resumed, prefill(*make(settings_of("q4_0", 4000)), edited)), 1e-3f);
+}
+
+TEST_F(KvChangeTest, RebuildReadsTheTextAgainExactly) {
+    const std::vector<int32_t> ids = some_ids(130, 15);
+    const auto session = make(settings_of("q2"));
+    prefill(*session, ids, {{50, CheckpointKind::turn}});
+    ASSERT_EQ(change(*session, settings_of("q8_0")).outcome, KvChangeOutcome::changed);
+    Job job;
+    const auto report = session->rebuild(job);
+    ASSERT_TRUE(report) << report.error().message;
+    EXPECT_EQ(report->prefilled_tokens, 130);
+    EXPECT_EQ(session->position(), 130);
+    EXPECT_NE(session->checkpoints().at(50), nullptr) << "checkpoints are made again";
+    EXPECT_LE(difference(logits(*session), prefill(*make(settings_of("q8_0")), ids)), 3e-3f);
+
+    Job cancelled;
+    cancelled.cancel();
+    const auto kept = make(settings_of("q8_0"));
+    prefill(*kept, {ids.begin(), ids.end() - 1});
+    const auto stopped = kept->rebuild(cancelled);
+    ASSERT_FALSE(stopped);
+    EXPECT_EQ(stopped.error().kind, ErrorKind::cancelled);
+    EXPECT_EQ(kept->position(), 129);
+    ASSERT_TRUE(kept->decode(ids.back()));
+    const auto control = make(settings_of("q8_0"));
+    prefill(*control, {ids.begin(), ids.end() - 1});
+    ASSERT_TRUE(control->decode(ids.back()));
+    EXPECT_EQ(logits(*kept), logits(*control)) << "a cancelled rebuild changes nothing";
+}
+
 }  // namespace
 }  // namespace octavo
