@@ -78,12 +78,12 @@ void expect_close(const std::vector<float>& got, const std::vector<float>& want,
 
 TEST_P(CpuDense, MatmulIsCloseToTheReferenceAndIndependentOfTheCall) {
     for (const WeightType type : {WeightType::f32, WeightType::f16, WeightType::bf16, WeightType::q8_0}) {
-        for (const int64_t cols : {32, 96, 416, 1056, 4096}) {
-            for (const int64_t rows : {1, 6, 131}) {
+        for (const int64_t cols : {32, 416, 1056, 2080}) {
+            for (const int64_t rows : {6, 131}) {
                 const int64_t odd_cols = type == WeightType::q8_0 ? cols : cols - 5;
                 const Weights a(type, rows, odd_cols, 1);
                 const Weights b(type, 37, odd_cols, 2);
-                const int tokens = 131;
+                const int tokens = 67;
                 const int64_t stride = rows + 3;
                 const std::vector<float> x = gaussian(tokens * odd_cols, 3);
                 const auto compute = [&](Backend& backend, int step) {
@@ -122,7 +122,7 @@ TEST_P(CpuDense, MoeIsCloseToTheReferenceAndIndependentOfTheCall) {
                                {WeightType::f32, 64, 5, 5, 33, 0},
                                {WeightType::f16, 64, 0, 0, 0, 200}};
     for (const MoeShape& shape : shapes) {
-        const int tokens = 150;
+        const int tokens = 100;
         std::vector<Weights> weights;
         weights.reserve(static_cast<size_t>(3 * shape.experts + 3));
         const auto make = [&](int ff, unsigned seed) {

@@ -26,11 +26,16 @@ void for_each_vector(int64_t count, Body body) {
 // 1 / sqrt(mean of squares + eps). Four running sums, so that their additions overlap.
 float inverse_rms(const float* x, int width, float eps) {
     VecF sum[4] = {zero(), zero(), zero(), zero()};
-    int next = 0;
-    for_each_vector(width, [&](int64_t i, auto load, auto) {
-        const VecF value = load(x + i);
-        sum[next] = fma(value, value, sum[next]);
-        next = (next + 1) % 4;
+    int i = 0;
+    for (; i + 4 * kLanes <= width; i += 4 * kLanes) {
+        for (int j = 0; j < 4; ++j) {
+            const VecF value = load(x + i + j * kLanes);
+            sum[j] = fma(value, value, sum[j]);
+        }
+    }
+    for_each_vector(width - i, [&](int64_t rest, auto load, auto) {
+        const VecF value = load(x + i + rest);
+        sum[0] = fma(value, value, sum[0]);
     });
     const float total = reduce_add(add(add(sum[0], sum[1]), add(sum[2], sum[3])));
     return 1.0f / __builtin_sqrtf(total / static_cast<float>(width) + eps);
