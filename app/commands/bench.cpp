@@ -32,34 +32,53 @@ struct Options {
 struct Row {
     int64_t depth = 0;
     SpeedReport speed;
+    double memory_share = 0;  // of the bandwidth of memory
+    double reads_share = 0;  // of the bandwidth of a buffer as large as what a token reads: cached, where that is small
 };
 
-nlohmann::json run_json(const Row& row, const ReadBandwidth& bandwidth, const std::string& scheme) {
+nlohmann::json run_json(const Row& row, const std::string& scheme) {
     return {{"scheme", scheme},
             {"depth", row.depth},
             {"prefill_tokens_per_s", row.speed.prefill_tokens_per_s},
             {"decode_tokens_per_s", row.speed.decode_tokens_per_s},
+            {"bytes_per_decoded_token", row.speed.bytes_per_token},
             {"gb_per_s", row.speed.gb_per_s},
-            {"bandwidth_share", row.speed.gb_per_s / bandwidth.gb_per_s}};
+            {"bandwidth_share", row.memory_share},
+            {"same_size_bandwidth_share", row.reads_share}};
+}
+
+Result<Row> measure_row(Engine& engine, const Options& options, const std::string& depth_text,
+                        const ReadBandwidth& memory) {
+    const Result<int64_t> depth = parse_size(depth_text);
+    if (!depth) return depth.error();
+    Job job;
+    const SpeedRequest request = {*depth, options.prefill_tokens, options.decode_tokens, options.repeat};
+    const Result<SpeedReport> speed = measure_speed(engine, request, job);
+    if (!speed) return speed.error();
+    Row row = {*depth, *speed, speed->gb_per_s / memory.gb_per_s, 0};
+    if (speed->bytes_per_token == 0) return row;
+    const Result<ReadBandwidth> same_size = measure_read_bandwidth(options.model.threads, speed->bytes_per_token);
+    if (!same_size) return same_size.error();
+    row.reads_share = speed->gb_per_s / same_size->gb_per_s;
+    return row;
 }
 
 // Prints each line as soon as it is measured.
-Result<std::vector<Row>> measure(Engine& engine, const Options& options, const ReadBandwidth& bandwidth) {
-    print_result(options.json, fmt::format("{:>9} {:>14} {:>14} {:>10} {:>14}\n", "depth", "prefill tok/s",
-                                           "decode tok/s", "GB/s", "of bandwidth"));
+Result<std::vector<Row>> measure(Engine& engine, const Options& options, const ReadBandwidth& memory) {
+    print_result(options.json, fmt::format("{:>9} {:>14} {:>13} {:>8} {:>10} {:>15}\n", "depth", "prefill tok/s",
+                                           "decode tok/s", "GB/s", "of memory", "of same size"));
     std::vector<Row> rows;
-    for (const std::string& text : options.depths) {
-        const Result<int64_t> depth = parse_size(text);
-        if (!depth) return depth.error();
-        Job job;
-        const Result<SpeedReport> speed =
-            measure_speed(engine, {*depth, options.prefill_tokens, options.decode_tokens, options.repeat}, job);
-        if (!speed) return speed.error();
-        rows.push_back({*depth, *speed});
-        print_result(options.json, fmt::format("{:>9} {:>14.1f} {:>14.1f} {:>10.2f} {:>13.0f}%\n", *depth,
-                                               speed->prefill_tokens_per_s, speed->decode_tokens_per_s, speed->gb_per_s,
-                                               100 * speed->gb_per_s / bandwidth.gb_per_s));
+    for (const std::string& depth : options.depths) {
+        const Result<Row> row = measure_row(engine, options, depth, memory);
+        if (!row) return row.error();
+        rows.push_back(*row);
+        print_result(options.json, fmt::format("{:>9} {:>14.1f} {:>13.1f} {:>8.2f} {:>9.0f}% {:>14.0f}%\n", row->depth,
+                                               row->speed.prefill_tokens_per_s, row->speed.decode_tokens_per_s,
+                                               row->speed.gb_per_s, 100 * row->memory_share, 100 * row->reads_share));
     }
+    print_result(options.json,
+                 "of memory: of the bandwidth that memory gives; above 100% the weights stay in the caches.\n"
+                 "of same size: of what reading a buffer as large as a token's weights, KV and state gives.\n");
     return rows;
 }
 
@@ -81,7 +100,7 @@ int run(const Options& options) {
     const Result<std::vector<Row>> rows = measure(**engine, options, *bandwidth);
     if (!rows) return fail(rows.error());
     nlohmann::json runs = nlohmann::json::array();
-    for (const Row& row : *rows) runs.push_back(run_json(row, *bandwidth, info.scheme));
+    for (const Row& row : *rows) runs.push_back(run_json(row, info.scheme));
     return finish(options.json, nlohmann::json{{"runs", runs},
                                                {"model", model.name},
                                                {"backend", info.backend},

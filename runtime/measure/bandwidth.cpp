@@ -16,7 +16,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kLargestBuffer = int64_t{1} << 30;  // server processors have caches of hundreds of megabytes
 constexpr int64_t kSmallestBuffer = int64_t{32} << 20;
-constexpr int kPasses = 4;
+constexpr int kFewestPasses = 4;
+constexpr double kSeconds = 0.3;
 constexpr size_t kLanes = 32;  // independent sums: adding must never be what takes the time
 
 // `words` is a multiple of kLanes.
@@ -29,15 +30,18 @@ uint64_t sum_words(const uint64_t* data, size_t words) {
     return sum;
 }
 
+int64_t beyond_the_caches() {
+    const auto free_bytes = static_cast<int64_t>(available_memory_bytes());
+    return free_bytes == 0 ? kLargestBuffer / 4 : std::clamp(free_bytes / 4, kSmallestBuffer, kLargestBuffer);
+}
+
 }  // namespace
 
-Result<ReadBandwidth> measure_read_bandwidth(int threads) {
+Result<ReadBandwidth> measure_read_bandwidth(int threads, int64_t buffer_bytes) {
     ThreadPool pool(threads);
     const auto count = static_cast<size_t>(pool.threads());
-    const int64_t free_bytes = static_cast<int64_t>(available_memory_bytes());
-    const int64_t wanted = free_bytes == 0 ? kLargestBuffer / 4 : std::min(kLargestBuffer, free_bytes / 4);
-    const size_t share_words =
-        static_cast<size_t>(std::max(wanted, kSmallestBuffer)) / (count * kLanes * sizeof(uint64_t)) * kLanes;
+    const auto wanted = static_cast<size_t>(buffer_bytes > 0 ? buffer_bytes : beyond_the_caches());
+    const size_t share_words = (wanted / (count * kLanes * sizeof(uint64_t)) + 1) * kLanes;
     const size_t bytes = share_words * count * sizeof(uint64_t);
     Result<Buffer> buffer = Buffer::allocate(bytes, "buffer of the bandwidth measurement");
     if (!buffer) return buffer.error();
@@ -49,7 +53,8 @@ Result<ReadBandwidth> measure_read_bandwidth(int threads) {
     });
     std::vector<uint64_t> sums(count);
     double best_seconds = 0;
-    for (int pass = 0; pass < kPasses; ++pass) {
+    double all_seconds = 0;
+    for (int pass = 0; pass < kFewestPasses || all_seconds < kSeconds; ++pass) {
         const auto start = Clock::now();
         pool.run(pool.threads(), [&](int index, int) {
             const auto at = static_cast<size_t>(index);
@@ -57,6 +62,7 @@ Result<ReadBandwidth> measure_read_bandwidth(int threads) {
         });
         const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
         best_seconds = pass == 0 ? seconds : std::min(best_seconds, seconds);
+        all_seconds += seconds;
     }
     // The sums are known; looking at them keeps the reads from being optimised away.
     for (const uint64_t sum : sums)

@@ -1,5 +1,6 @@
 // What the machine's memory gives when it is simply read: the yardstick for decode speed, which reads every active
-// weight once a token.
+// weight once a token. A small model stays in the processor's caches, so a buffer of the same size is the fairer
+// yardstick for it; a buffer far beyond the caches is the one for large models.
 //
 // Threads: call from one thread while nothing else computes.
 #pragma once
@@ -16,8 +17,8 @@ struct ReadBandwidth {
     int64_t buffer_bytes = 0;
 };
 
-// Streams through a buffer much larger than the caches with all of `threads` (0: one per physical core). Takes about
-// half a second. ErrorKind::memory where the buffer does not fit.
-Result<ReadBandwidth> measure_read_bandwidth(int threads);
+// Streams again and again through a buffer with all of `threads` (0: one per physical core), for about half a second.
+// `buffer_bytes` 0: larger than the caches, as far as free memory allows. ErrorKind::memory where it does not fit.
+Result<ReadBandwidth> measure_read_bandwidth(int threads, int64_t buffer_bytes = 0);
 
 }  // namespace octavo

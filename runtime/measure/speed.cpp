@@ -98,9 +98,9 @@ Result<SpeedReport> measure_speed(Engine& engine, const SpeedRequest& request, J
         report.prefill_tokens_per_s = static_cast<double>(request.prefill_tokens) / median(prefill_seconds);
     if (!decode_seconds.empty()) {
         report.decode_tokens_per_s = static_cast<double>(request.decode_tokens) / median(decode_seconds);
-        const int64_t bytes =
+        report.bytes_per_token =
             decode_bytes(model, engine.info().bytes_per_token, request.depth + request.decode_tokens / 2);
-        report.gb_per_s = report.decode_tokens_per_s * static_cast<double>(bytes) / 1e9;
+        report.gb_per_s = report.decode_tokens_per_s * static_cast<double>(report.bytes_per_token) / 1e9;
     }
     return report;
 }

@@ -22,7 +22,8 @@ struct SpeedRequest {
 struct SpeedReport {  // medians over the repeats
     double prefill_tokens_per_s = 0;
     double decode_tokens_per_s = 0;
-    double gb_per_s = 0;  // read by decode: weights, KV and recurrent state (see traffic.h), 10^9 bytes a second
+    int64_t bytes_per_token = 0;  // read by decode: weights, KV and recurrent state (see traffic.h)
+    double gb_per_s = 0;          // the same, 10^9 bytes a second
 };
 
 // ErrorKind::context_full when depth and tokens do not fit. job: done and total count all tokens.
