@@ -32,8 +32,9 @@ Result<std::vector<MetadataLine>> read_config(const std::filesystem::path& folde
     if (!text) return text.error();
     const nlohmann::json config = nlohmann::json::parse(*text, nullptr, false);
     if (!config.is_object()) return Error{ErrorKind::input, "config.json is not a JSON object."};
+    const nlohmann::json flat = config.flatten();  // "/text_config/hidden_size": 384
     std::vector<MetadataLine> lines;
-    for (const auto& [pointer, value] : config.flatten().items()) {
+    for (const auto& [pointer, value] : flat.items()) {
         std::string key = pointer.substr(1);
         for (char& c : key)
             if (c == '/') c = '.';

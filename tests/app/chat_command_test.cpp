@@ -139,5 +139,18 @@ TEST(Chat, EmptyInputEndsQuietly) {
     EXPECT_EQ(json_of(chat({"--json"}, "\n\n"))["turns"].size(), 0u);
 }
 
+// The size that the program is made for: a document of about 16K tokens.
+TEST(ChatFull, LongDocumentIsReadOnce) {
+    const json reply =
+        json_of(chat({"-f", document_file(620), "-p", kLighthouse, "-p", kOrla, "-p", "/regen", "--json", "-"}));
+    ASSERT_EQ(reply["turns"].size(), 3u);
+    EXPECT_GT(reply["turns"][0]["prompt_tokens"], 14000);
+    EXPECT_NE(reply["turns"][0]["text"].get<std::string>().find("QUARTZ-DELTA-8813"), std::string::npos);
+    for (const size_t turn : {1u, 2u}) {
+        EXPECT_LT(reply["turns"][turn]["prefilled_tokens"], 200);
+        EXPECT_NE(reply["turns"][turn]["text"].get<std::string>().find("4823901"), std::string::npos);
+    }
+}
+
 }  // namespace
 }  // namespace octavo
