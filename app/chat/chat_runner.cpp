@@ -28,7 +28,7 @@ struct ChatRunner::Command {
             {"system", "/system [TEXT]", "show or set the system prompt; '/system -' removes it", &ChatRunner::system},
             {"file", "/file PATH", "put a whole text file before your next message", &ChatRunner::attach_file},
             {"clear", "/clear", "start again, with the same system prompt", &ChatRunner::clear},
-            {"kv", "/kv [SCHEME] [window=N] [sinks=N] [rotate=R]", "show or change how the KV cache is stored, now",
+            {"kv", "/kv [SCHEME ...]", "show or change how the KV cache is stored; also window=N sinks=N rotate=R",
              &ChatRunner::change_kv},
             {"ctx", "/ctx N", "change the context length, now", &ChatRunner::set_context},
             {"rebuild", "/rebuild", "read everything again, exactly under the present settings", &ChatRunner::rebuild},
@@ -105,7 +105,7 @@ Result<ChatRunner::Outcome> ChatRunner::edit(const std::string& argument) {
 
 Result<ChatRunner::Outcome> ChatRunner::help(const std::string&) {
     for (const Command& command : Command::all())
-        view_->say(fmt::format("  {:<15} {}", command.usage, command.help), false);
+        view_->say(fmt::format("  {:<16} {}", command.usage, command.help), false);
     view_->say("  \"\"\"             begins and ends a message of several lines", false);
     view_->say("  Ctrl-C          stops a reply, or the reading of a prompt", false);
     return Outcome::go_on;

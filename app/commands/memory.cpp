@@ -68,9 +68,9 @@ void print_tables(const Options& options, const Engine& engine, const std::vecto
     text += fmt::format("\nwith a conversation of {} tokens in {}\n", group_digits(engine.info().context_length),
                         engine.info().scheme);
     for (const MemoryLine& line : plan)
-        text += fmt::format("{:<18} {:>12}  {}\n", memory_line_name(line.kind), bytes_text(line.committed_bytes),
+        text += fmt::format("{:<32} {:>12}  {}\n", memory_line_name(line.kind), bytes_text(line.committed_bytes),
                             line.where);
-    text += fmt::format("{:<18} {:>12}\n", "all together", bytes_text(total_committed_bytes(plan)));
+    text += fmt::format("{:<32} {:>12}\n", "all together", bytes_text(total_committed_bytes(plan)));
     print_result(options.json, text);
 }
 
