@@ -1,0 +1,105 @@
+#include "runtime/measure/activations.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace octavo {
+namespace {
+
+// Does what the back end behind it does, and keeps the rows that pass through attention.
+class RecordingBackend final : public Backend {
+  public:
+    // `layers` has one entry a full-attention layer, sizes filled in; it outlives the back end.
+    RecordingBackend(std::unique_ptr<Backend> backend, std::vector<KvActivations>& layers)
+        : backend_(std::move(backend)), layers_(&layers) {}
+
+    std::string name() const override { return backend_->name(); }
+    void embed(const Matrix& table, std::span<const int32_t> ids, float* x) override { backend_->embed(table, ids, x); }
+    void rms_norm(const float* x, int rows, int width, const float* weight, float eps, float* y) override {
+        backend_->rms_norm(x, rows, width, weight, eps, y);
+    }
+    void matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) override {
+        backend_->matmul(x, tokens, targets);
+    }
+    void qk_norm_rope(const QkNormRope& op) override { backend_->qk_norm_rope(op); }
+    void kv_basis(const KvRows& rows, float* q, int heads) override {
+        record(rows, q, heads);
+        backend_->kv_basis(rows, q, heads);
+    }
+    bool kv_store(const KvRows& rows) override { return backend_->kv_store(rows); }
+    void kv_load(const KvRows& rows, int64_t position) override { backend_->kv_load(rows, position); }
+    void attention(const Attention& op) override { backend_->attention(op); }
+    void kv_overlay(const KvRows& rows) override { backend_->kv_overlay(rows); }
+    void causal_conv(const CausalConv& op) override { backend_->causal_conv(op); }
+    void gated_delta(const GatedDelta& op) override { backend_->gated_delta(op); }
+    void gated_norm(const GatedNorm& op) override { backend_->gated_norm(op); }
+    void moe(const Moe& op) override { backend_->moe(op); }
+    void gather_columns(const float* x, int tokens, int64_t x_stride, std::span<const int32_t> source,
+                        float* y) override {
+        backend_->gather_columns(x, tokens, x_stride, source, y);
+    }
+
+  private:
+    // Every layer comes once a pass, in order.
+    void record(const KvRows& rows, const float* q, int heads) {
+        KvActivations& layer = (*layers_)[next_layer_];
+        next_layer_ = (next_layer_ + 1) % layers_->size();
+        const auto width = static_cast<size_t>(layer.kv_heads) * static_cast<size_t>(layer.head_dim);
+        const size_t floats = static_cast<size_t>(rows.tokens) * width;
+        layer.k.insert(layer.k.end(), rows.k, rows.k + floats);
+        layer.v.insert(layer.v.end(), rows.v, rows.v + floats);
+        const auto q_width = int64_t{heads} * layer.head_dim;
+        const int64_t first_query = layer.cells - layer.queries;
+        const int64_t skipped = std::clamp<int64_t>(first_query - rows.first_cell, 0, rows.tokens);
+        layer.q.insert(layer.q.end(), q + skipped * q_width, q + rows.tokens * q_width);
+    }
+
+    std::unique_ptr<Backend> backend_;
+    std::vector<KvActivations>* layers_;
+    size_t next_layer_ = 0;
+};
+
+std::vector<KvActivations> empty_layers(const HybridConfig& config, int64_t cells, int64_t queries) {
+    std::vector<KvActivations> layers;
+    for (size_t i = 0; i < config.layer_kinds.size(); ++i) {
+        if (config.layer_kinds[i] != LayerKind::full_attention) continue;
+        layers.push_back({fmt::format("layer {}", i + 1),
+                          config.heads,
+                          config.kv_heads,
+                          config.head_dim,
+                          cells,
+                          queries,
+                          {},
+                          {},
+                          {}});
+    }
+    return layers;
+}
+
+}  // namespace
+
+Result<std::vector<KvActivations>> record_activations(std::shared_ptr<const Model> model, const EngineOptions& options,
+                                                      std::span<const int32_t> ids, int64_t queries, Job& job) {
+    const auto cells = std::ssize(ids);
+    if (cells == 0 || queries < 0 || queries > cells) {
+        return Error{ErrorKind::usage,
+                     fmt::format("{} tokens were to be read for {} queries; at least one token and no "
+                                 "more queries than tokens are possible.",
+                                 cells, queries)};
+    }
+    Result<std::unique_ptr<Backend>> backend = open_backend(options.device, options.threads);
+    if (!backend) return backend.error();
+    std::vector<KvActivations> layers = empty_layers(model->config, cells, queries);
+    Result<std::unique_ptr<Engine>> engine =
+        Engine::create(std::move(model), options, std::make_unique<RecordingBackend>(std::move(*backend), layers));
+    if (!engine) return engine.error();
+    const Status status = (*engine)->call("activations", [&](Session& session) {
+        return session.append(
+            ids, 0, [](int64_t, int, const float*) {}, job);
+    });
+    if (!status) return status.error();
+    return layers;
+}
+
+}  // namespace octavo
