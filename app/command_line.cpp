@@ -18,6 +18,9 @@ namespace {
 constexpr CommandEntry kCommands[] = {
     {"chat", "Chat with a model in the terminal, or ask one question with -p", add_chat_command},
     {"bench", "Measure prefill and decode speed against the memory's bandwidth", add_bench_command},
+    {"fidelity", "Compare KV cache settings with a reference on a text: divergence, agreement, perplexity",
+     add_fidelity_command},
+    {"kv-error", "Measure what KV cache settings do to keys, values and attention", add_kv_error_command},
     {"memory", "What a token costs in bytes, and the largest context that fits", add_memory_command},
     {"inspect", "Show what is in a model file", add_inspect_command},
     {"tokenize", "Text to token ids, and back", add_tokenize_command},

@@ -1,6 +1,6 @@
-// Writes float32 arrays as NumPy .npy files (version 1.0, little-endian, C order).
+// NumPy .npy files: float32 arrays are written (version 1.0, little-endian, C order); float32 and float16 are read.
 //
-// Source: the NPY format description of NumPy. Non-goals: other types, reading.
+// Source: the NPY format description of NumPy. Non-goals: other types, Fortran order, headers beyond 64 KiB.
 #pragma once
 
 #include <cstdint>
@@ -14,5 +14,13 @@ namespace octavo {
 
 // `values` has the product of `shape` elements, last dimension fastest.
 Status write_npy(const std::filesystem::path& path, const std::vector<int64_t>& shape, std::span<const float> values);
+
+struct NpyFloats {
+    std::vector<int64_t> shape;
+    std::vector<float> values;  // C order
+};
+
+// ErrorKind::io, or input with what is wrong with the file.
+Result<NpyFloats> read_npy(const std::filesystem::path& path);
 
 }  // namespace octavo

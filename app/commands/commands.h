@@ -22,7 +22,9 @@ struct CommandEntry {
 
 RunCommand add_bench_command(CLI::App& command);
 RunCommand add_chat_command(CLI::App& command);
+RunCommand add_fidelity_command(CLI::App& command);
 RunCommand add_inspect_command(CLI::App& command);
+RunCommand add_kv_error_command(CLI::App& command);
 RunCommand add_logits_command(CLI::App& command);
 RunCommand add_memory_command(CLI::App& command);
 RunCommand add_render_command(CLI::App& command);

@@ -111,16 +111,6 @@ double relative_rms(std::span<const float> exact, std::span<const float> actual)
     return size == 0 ? std::sqrt(error) : std::sqrt(error / size);
 }
 
-double relative_mean(std::span<const float> exact, std::span<const float> actual) {
-    double error = 0;
-    double size = 0;
-    for (size_t i = 0; i < exact.size(); ++i) {
-        error += std::fabs(static_cast<double>(actual[i]) - static_cast<double>(exact[i]));
-        size += std::fabs(static_cast<double>(exact[i]));
-    }
-    return size == 0 ? error : error / size;
-}
-
 }  // namespace
 
 Status check_activations(const KvActivations& a) {
@@ -160,8 +150,8 @@ Result<KvError> measure_kv_error(const KvActivations& activations, const KvSetti
     std::vector<float> k;
     std::vector<float> v;
     cache->read_back(k, v);
-    return KvError{relative_rms(activations.k, k), relative_rms(activations.v, v), relative_mean(activations.k, k),
-                   relative_mean(activations.v, v), attention->empty() ? 0 : relative_rms(exact, *attention)};
+    return KvError{relative_rms(activations.k, k), relative_rms(activations.v, v),
+                   attention->empty() ? 0 : relative_rms(exact, *attention)};
 }
 
 }  // namespace octavo

@@ -36,8 +36,8 @@ struct KvActivations {
 // ErrorKind::input when sizes do not belong together.
 Status check_activations(const KvActivations& activations);
 
-// Made-up families: "gaussian", "kurtotic" (Student's t, 5 degrees of freedom), "outliers 6", "outliers 20",
-// "outliers 75" (four channels of K that much larger, and as much smaller in Q).
+// Made-up families: "gaussian"; "kurtotic" and "heavy tails" (Student's t with 11 and 5 degrees of freedom: kurtosis 3.9
+// and 9); "outliers 6", "outliers 20", "outliers 75" (four channels of K that much larger, and as much smaller in Q).
 std::span<const std::string_view> kv_error_families();
 Result<KvActivations> make_activations(std::string_view family, int64_t cells, int64_t queries, uint64_t seed);
 
@@ -48,8 +48,6 @@ Result<KvActivations> with_outliers(KvActivations activations, double spread);
 struct KvError {
     double rel_k = 0;
     double rel_v = 0;
-    double mean_abs_k = 0;  // mean |error| / mean |value|: the other measure in use
-    double mean_abs_v = 0;
     double attention_error = 0;  // 0 without queries
 };
 

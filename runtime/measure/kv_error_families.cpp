@@ -27,8 +27,8 @@ struct Family {
     int freedom;    // degrees of freedom of Student's t; 0: Gaussian
     double spread;  // of K's outlier channels; 0: none
 };
-constexpr Family kFamilies[] = {
-    {"gaussian", 0, 0}, {"kurtotic", 5, 0}, {"outliers 6", 0, 6}, {"outliers 20", 0, 20}, {"outliers 75", 0, 75}};
+constexpr Family kFamilies[] = {{"gaussian", 0, 0},   {"kurtotic", 11, 0},    {"heavy tails", 5, 0},
+                                {"outliers 6", 0, 6}, {"outliers 20", 0, 20}, {"outliers 75", 0, 75}};
 constexpr auto kFamilyNames = [] {
     std::array<std::string_view, std::size(kFamilies)> names;
     for (size_t i = 0; i < names.size(); ++i) names[i] = kFamilies[i].name;

@@ -38,7 +38,8 @@ json json_of(const ProcessResult& result) {
 TEST(Command, HelpNamesTheCommands) {
     const ProcessResult help = octavo({"--help"});
     EXPECT_EQ(help.exit_code, 0);
-    for (const char* name : {"chat", "bench", "memory", "inspect", "tokenize", "render", "logits", "--test"})
+    for (const char* name :
+         {"chat", "bench", "fidelity", "kv-error", "memory", "inspect", "tokenize", "render", "logits", "--test"})
         EXPECT_NE(help.output.find(name), std::string::npos) << name;
     EXPECT_EQ(octavo({"chat", "--help"}).exit_code, 0);
     EXPECT_EQ(octavo({"--version"}).exit_code, 0);
@@ -70,6 +71,13 @@ TEST(Command, BadUsageIsTold) {
         {{"logits", "--ids", "1,2"}, "-o"},
         {{"logits", "--ids", "1,99999", "-o", "/dev/null"}, "99999"},
         {{"logits", "--ids", "1,2", "--split", "3", "-o", "/dev/null"}, "--split"},
+        {{"fidelity", "--kv", "q8_0", "q99"}, "q99"},
+        {{"fidelity", "--reference", "q99"}, "q99"},
+        {{"fidelity", "--kv", "q8_0", "--kv-window", "999k"}, "262144"},
+        {{"fidelity", "-f", "/no/such/file"}, "/no/such/file"},
+        {{"kv-error", "--k", "/no/such/file"}, "--v"},
+        {{"kv-error", "--k", "/no/such/k", "--v", "/no/such/v"}, "/no/such/k"},
+        {{"kv-error", "--rotate", "sideways"}, "sideways"},
         {{"tokenize"}, ""},
         {{"tokenize", "--decode", "1,abc"}, "abc"},
         {{"render", "--messages", "/no/such/file"}, "/no/such/file"},
@@ -191,6 +199,44 @@ TEST(Command, BenchReportsEveryDepth) {
     EXPECT_GT(bench["read_bandwidth_gb_per_s"], 0);
 }
 
+TEST(Command, FidelityComparesSettingsAndDumpsForKvError) {
+    const std::string csv = temporary_file("fidelity.csv");
+    const fs::path dump = fs::path(testing::TempDir()) / "octavo_command_test_dump";
+    const json result = json_of(octavo({"fidelity", "--tokens", "200", "--kv", "f16 q4_0", "q2k", "--kv-window", "0",
+                                        "64", "--csv", csv, "--dump", dump.string(), "--json", "-"}));
+    ASSERT_EQ(result["rows"].size(), 5u) << "a raw scheme takes no window";
+    EXPECT_EQ(result["rows"][0]["scheme"], "f16");
+    EXPECT_EQ(result["rows"][0]["mean_kl"], 0);
+    EXPECT_EQ(result["rows"][0]["top1"], 1);
+    for (const json& row : result["rows"]) {
+        for (const char* field : {"rotate", "equalise", "window", "median_kl", "kl_999", "perplexity"})
+            EXPECT_TRUE(row.contains(field)) << field;
+        EXPECT_EQ(row["positions"], 200);
+        EXPECT_EQ(row["buckets"].size(), 4u);
+    }
+    EXPECT_LT(result["rows"][2]["mean_kl"], result["rows"][1]["mean_kl"]) << "a window helps";
+    std::ifstream lines(csv);
+    int count = 0;
+    for (std::string line; std::getline(lines, line);) ++count;
+    EXPECT_EQ(count, 1 + 5 * 5) << "all, and four quarters";
+
+    const auto file = [&dump](const char* name) { return (dump / name).string(); };
+    const json errors = json_of(octavo({"kv-error", "--k", file("layer4_k.npy"), "--v", file("layer4_v.npy"), "--q",
+                                        file("layer4_q.npy"), "--kv", "f32 q8_0", "--outliers", "20", "--json", "-"}));
+    ASSERT_EQ(errors["rows"].size(), 4u);
+    EXPECT_EQ(errors["rows"][0]["rel_k"], 0);
+    EXPECT_LT(errors["rows"][0]["attention_error"], 1e-5);
+    EXPECT_EQ(errors["rows"][1]["k"], "q8_0");
+    EXPECT_GT(errors["rows"][1]["attention_error"], 1e-3);
+    EXPECT_LT(errors["rows"][1]["attention_error"], 0.02);
+    EXPECT_NE(errors["rows"][3]["family"], errors["rows"][1]["family"]);
+
+    const std::string broken = temporary_file("broken.npy", std::string("\x93NUMPY\x01\x00\x05\x00{'de'", 15));
+    const ProcessResult refused = octavo({"kv-error", "--k", broken, "--v", broken});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_NE(refused.errors.find("broken.npy"), std::string::npos);
+}
+
 TEST(Command, SelfTestPasses) {
     const ProcessResult result = octavo({"--test"});
     EXPECT_EQ(result.exit_code, 0) << result.output;
@@ -201,10 +247,28 @@ TEST(Command, SelfTestPasses) {
 TEST(Command, TheKvSchemeChangesInTheMiddleOfAChat) {
     const std::string document =
         "The access code of the lighthouse is QUARTZ-DELTA-8813. The magic number for Orla is 4823901. ";
-    const ProcessResult result = octavo({"chat", "--temp", "0", "--kv", "f16", "-p",
-                                         document + "What is the access code of the lighthouse?", "-p", "/kv q8_0",
-                                         "-p", "What is the magic number for Orla?", "-p", "/kv q4_0 window=64 sinks=8",
-                                         "-p", "/regen", "-p", "/rebuild", "-p", "/ctx 4k", "-p", "/regen", "--json",
+    const ProcessResult result = octavo({"chat",
+                                         "--temp",
+                                         "0",
+                                         "--kv",
+                                         "f16",
+                                         "-p",
+                                         document + "What is the access code of the lighthouse?",
+                                         "-p",
+                                         "/kv q8_0",
+                                         "-p",
+                                         "What is the magic number for Orla?",
+                                         "-p",
+                                         "/kv q4_0 window=64 sinks=8",
+                                         "-p",
+                                         "/regen",
+                                         "-p",
+                                         "/rebuild",
+                                         "-p",
+                                         "/ctx 4k",
+                                         "-p",
+                                         "/regen",
+                                         "--json",
                                          "-"});
     ASSERT_EQ(result.exit_code, 0) << result.errors;
     const nlohmann::json turns = nlohmann::json::parse(result.output).at("turns");

@@ -1,0 +1,101 @@
+#include "app/kv_choices.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <sstream>
+
+#include "app/size_text.h"
+
+namespace octavo {
+namespace {
+
+// "q4_0 q8_0" may be one argument or two.
+std::vector<std::string> words_of(const std::vector<std::string>& arguments) {
+    std::vector<std::string> words;
+    for (const std::string& argument : arguments) {
+        std::istringstream in(argument);
+        for (std::string word; in >> word;) words.push_back(word);
+    }
+    return words;
+}
+
+template <class Value, class Parse>
+Result<std::vector<Value>> parse_all(const std::vector<std::string>& words, Parse parse) {
+    std::vector<Value> values;
+    for (const std::string& word : words) {
+        Result<Value> value = parse(word);
+        if (!value) return value.error();
+        values.push_back(*value);
+    }
+    return values;
+}
+
+Result<std::vector<KvScheme>> parse_schemes(const std::vector<std::string>& arguments) {
+    std::vector<KvScheme> schemes;
+    for (const std::string& word : words_of(arguments)) {
+        if (word == "all") {
+            for (const KvSchemeSpec& spec : kv_schemes()) schemes.push_back({spec.k, spec.v});
+            continue;
+        }
+        const Result<KvScheme> scheme = parse_kv_scheme(word);
+        if (!scheme) return scheme.error();
+        schemes.push_back(*scheme);
+    }
+    return schemes;
+}
+
+bool come_to_the_same(const KvSettings& a, const KvSettings& b) {
+    const bool same_encoder = a.encoder == b.encoder || a.scheme.raw();
+    return a.scheme == b.scheme && a.window == b.window && a.sinks == b.sinks && same_encoder &&
+           a.rotates_k() == b.rotates_k() && a.rotates_v() == b.rotates_v();
+}
+
+void add_list(CLI::App& command, const char* name, std::vector<std::string>& values, const char* type,
+              const char* description) {
+    command.add_option(name, values, description)->type_name(type)->expected(1, 100);
+}
+
+}  // namespace
+
+void add_kv_choices(CLI::App& command, KvChoices& choices) {
+    add_list(command, "--kv", choices.schemes, "LIST",
+             "KV schemes, with spaces between them; k=A,v=B too (default: all)");
+    add_list(command, "--kv-window", choices.windows, "LIST",
+             "Newest tokens that stay in FP16 too (default: the scheme's)");
+    add_list(command, "--kv-sinks", choices.sinks, "LIST",
+             "First tokens that stay in FP16 too (default: the scheme's)");
+    add_list(command, "--rotate", choices.rotations, "LIST", "on, off, auto: rotation of rows (default: auto)");
+    add_list(command, "--encoder", choices.encoders, "LIST", "reference, refined (default: refined)");
+}
+
+Result<std::vector<KvSettings>> kv_settings_of(const KvChoices& choices) {
+    const auto schemes = parse_schemes(choices.schemes);
+    if (!schemes) return schemes.error();
+    const auto windows = parse_all<int64_t>(words_of(choices.windows), parse_size);
+    if (!windows) return windows.error();
+    const auto sinks = parse_all<int64_t>(words_of(choices.sinks), parse_size);
+    if (!sinks) return sinks.error();
+    const auto rotations = parse_all<KvRotation>(words_of(choices.rotations), parse_kv_rotation);
+    if (!rotations) return rotations.error();
+    const auto encoders = parse_all<KvEncoder>(words_of(choices.encoders), parse_kv_encoder);
+    if (!encoders) return encoders.error();
+
+    std::vector<KvSettings> all;
+    const auto add = [&all](const KvSettings& settings) {
+        const auto same = [&settings](const KvSettings& other) { return come_to_the_same(settings, other); };
+        if (std::none_of(all.begin(), all.end(), same)) all.push_back(settings);
+    };
+    for (const KvScheme& scheme : *schemes) {
+        const KvSettings defaults = default_kv_settings(scheme);
+        const bool fixed = scheme.raw();  // no overlay possible
+        const auto windows_here = fixed || windows->empty() ? std::vector{defaults.window} : *windows;
+        const auto sinks_here = fixed || sinks->empty() ? std::vector{defaults.sinks} : *sinks;
+        for (const int64_t window : windows_here)
+            for (const int64_t sink : sinks_here)
+                for (const KvRotation rotation : *rotations)
+                    for (const KvEncoder encoder : *encoders) add({scheme, rotation, window, sink, encoder});
+    }
+    return all;
+}
+
+}  // namespace octavo

@@ -1,0 +1,33 @@
+// Several KV settings at once, as measurements take them: lists of schemes, windows, sinks, rotations and encoders, and
+// every combination of them.
+//
+// Threads: used by the main thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/base/error.h"
+#include "runtime/kv/kv_settings.h"
+
+namespace CLI {
+class App;
+}
+
+namespace octavo {
+
+struct KvChoices {
+    std::vector<std::string> schemes = {"all"};  // names, pairs, lists with spaces between them, or "all"
+    std::vector<std::string> windows;            // tokens; empty: the scheme's default
+    std::vector<std::string> sinks;              // likewise
+    std::vector<std::string> rotations = {"auto"};
+    std::vector<std::string> encoders = {"refined"};
+};
+
+void add_kv_choices(CLI::App& command, KvChoices& choices);
+
+// Every combination once: settings that come to the same (a window on a raw scheme, rotation on where it is on by
+// itself) are listed once.
+Result<std::vector<KvSettings>> kv_settings_of(const KvChoices& choices);
+
+}  // namespace octavo
