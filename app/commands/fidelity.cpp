@@ -136,12 +136,17 @@ int run(const Options& options) {
     if (!model) return fail(model.error());
     const Result<std::vector<int32_t>> ids = measured_tokens(options.text, **model);
     if (!ids) return fail(ids.error());
+    const Result<std::unique_ptr<Engine>> engine = Engine::create(*model, *chosen);
+    if (!engine) return fail(engine.error());
+    // Before minutes of work, not in the middle of them.
+    for (const KvSettings& kv : *candidates) {
+        const Status fits = check_kv_settings(kv, kv_shape((*model)->config), (*engine)->info().context_length);
+        if (!fits) return fail(fits.error());
+    }
     if (!options.dump.empty()) {
         const Status dumped = dump_activations(options, *model, *chosen, *ids);
         if (!dumped) return fail(dumped.error());
     }
-    const Result<std::unique_ptr<Engine>> engine = Engine::create(*model, *chosen);
-    if (!engine) return fail(engine.error());
 
     print_result(options.json,
                  fmt::format("{}\n{}\n{}; reference {}\n", model_line(**model), (*engine)->info().backend,

@@ -183,6 +183,7 @@ KvActivations pocket_probe(int layer) {
 TEST_F(KvErrorTest, PocketActivationsHaveTheErrorsOfTheDesign) {
     if (const auto there = test::shared_path("models/pocket/probe_layer4_k.npy"); !there)
         GTEST_SKIP() << there.error().message;
+    backend_ = make_cpu_backend(0, detect_cpu_isa());
     struct Case {
         KvFormat k, v;
         KvEncoder encoder;
