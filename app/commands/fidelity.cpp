@@ -24,7 +24,6 @@ namespace octavo {
 namespace {
 
 constexpr int64_t kDumpedQueries = 64;
-constexpr const char* kEqualise = "off";
 
 struct Options {
     ModelOptions model;
@@ -41,13 +40,13 @@ nlohmann::json scores_json(const FidelityScores& scores) {
             {"kl_999", scores.kl_999},       {"top1", scores.top1},       {"perplexity", scores.perplexity}};
 }
 
-nlohmann::json row_json(const FidelityRow& row) {
+nlohmann::json row_json(const FidelityRow& row, const std::string& equalise) {
     nlohmann::json json = scores_json(row.all);
     json["scheme"] = kv_scheme_name(row.kv.scheme);
     json["rotate"] = kv_rotation_name(row.kv.rotation);
     json["rotate_k"] = row.kv.rotates_k();
     json["rotate_v"] = row.kv.rotates_v();
-    json["equalise"] = kEqualise;
+    json["equalise"] = equalise;
     json["window"] = row.kv.window;
     json["sinks"] = row.kv.sinks;
     json["encoder"] = kv_encoder_name(row.kv.encoder);
@@ -78,13 +77,13 @@ std::string table(const FidelityReport& report) {
 }
 
 // Quoted, since pairs have a comma.
-std::string csv_text(const FidelityReport& report) {
+std::string csv_text(const FidelityReport& report, const std::string& equalise) {
     std::string text =
         "scheme,rotate_k,rotate_v,equalise,window,sinks,encoder,bucket,positions,mean_kl,median_kl,kl_999,top1,"
         "perplexity\n";
-    const auto line = [&text](const FidelityRow& row, const std::string& bucket, const FidelityScores& scores) {
+    const auto line = [&](const FidelityRow& row, const std::string& bucket, const FidelityScores& scores) {
         text += fmt::format("\"{}\",{:d},{:d},{},{},{},{},{},{},{},{},{},{},{}\n", kv_scheme_name(row.kv.scheme),
-                            row.kv.rotates_k(), row.kv.rotates_v(), kEqualise, row.kv.window, row.kv.sinks,
+                            row.kv.rotates_k(), row.kv.rotates_v(), equalise, row.kv.window, row.kv.sinks,
                             kv_encoder_name(row.kv.encoder), bucket, scores.positions, scores.mean_kl, scores.median_kl,
                             scores.kl_999, scores.top1, scores.perplexity);
     };
@@ -132,7 +131,7 @@ int run(const Options& options) {
     if (!candidates) return fail(candidates.error());
     const Result<EngineOptions> chosen = engine_options(options.model, options.reference);
     if (!chosen) return fail(chosen.error());
-    const Result<std::shared_ptr<const Model>> model = open_chosen_model(options.model.model);
+    const Result<std::shared_ptr<const Model>> model = open_scaled_model(options.model, options.reference);
     if (!model) return fail(model.error());
     const Result<std::vector<int32_t>> ids = measured_tokens(options.text, **model);
     if (!ids) return fail(ids.error());
@@ -158,13 +157,13 @@ int run(const Options& options) {
     print_result(options.json, fmt::format("perplexity of the reference {:.4f}; divergences in nats\n\n{}",
                                            report->reference.all.perplexity, table(*report)));
     if (!options.csv.empty()) {
-        const Status written = write_text_file(options.csv, csv_text(*report));
+        const Status written = write_text_file(options.csv, csv_text(*report, options.reference.equalise));
         if (!written) return fail(written.error());
     }
     nlohmann::json rows = nlohmann::json::array();
-    for (const FidelityRow& row : report->rows) rows.push_back(row_json(row));
+    for (const FidelityRow& row : report->rows) rows.push_back(row_json(row, options.reference.equalise));
     return finish(options.json, nlohmann::json{{"rows", rows},
-                                               {"reference", row_json(report->reference)},
+                                               {"reference", row_json(report->reference, options.reference.equalise)},
                                                {"model", (*model)->name},
                                                {"backend", (*engine)->info().backend},
                                                {"text", text_line(options.text, ids->size())},
@@ -184,6 +183,10 @@ RunCommand add_fidelity_command(CLI::App& command) {
     command.add_option("--dump", options->dump, "Write K and V of every layer (and the last queries) as .npy")
         ->type_name("DIR");
     add_size_option(command, "--ctx", options->reference.context, "Context length in tokens (default: the model's)");
+    command.add_option("--equalise", options->reference.equalise, "Scaling of channels: off, free or calibrated")
+        ->type_name("E")
+        ->capture_default_str();
+    add_testing_options(command, options->reference);
     add_model_options(command, options->model);
     add_json_option(command, options->json);
     command.footer("Every combination of the lists is measured once. Ctrl-C stops it.");
