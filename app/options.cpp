@@ -51,8 +51,9 @@ void add_cache_options(CLI::App& command, CacheOptions& options) {
         .add_option("--kv", options.kv, "Scheme of the KV cache ('octavo memory' lists them); k=A,v=B for one each")
         ->type_name("SCHEME")
         ->capture_default_str();
-    add_size_option(command, "--ctx", options.context,
-                    "Context length in tokens, for example 16k (default: the model's)");
+    add_count_option(command, "--ctx", options.context,
+                     "Context length in tokens, for example 16k (default: the model's)")
+        ->type_name("SIZE");
     add_size_option(command, "--kv-window", options.window,
                     "Newest tokens that stay in FP16 too (default: 128 for schemes that pack values, else 0)")
         ->type_name("N");

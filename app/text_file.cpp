@@ -51,6 +51,13 @@ size_t find_invalid_utf8(std::string_view text) {
     return std::string_view::npos;
 }
 
+Status check_text(std::string_view what, std::string_view text) {
+    const size_t invalid = find_invalid_utf8(text);
+    if (invalid == std::string_view::npos) return {};
+    return Error{ErrorKind::input,
+                 fmt::format("{} is not UTF-8 text (byte {} is not text): convert it to UTF-8 first.", what, invalid)};
+}
+
 Result<std::string> read_text_file(const std::filesystem::path& path) {
     Result<std::string> text = read_bytes(path);
     if (!text) return text.error();

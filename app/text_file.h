@@ -13,6 +13,9 @@ namespace octavo {
 Result<std::string> read_text_file(const std::filesystem::path& path);
 Status write_text_file(const std::filesystem::path& path, std::string_view text);
 
+// Refuses what is not UTF-8 text; `what` begins the sentence: "The message".
+Status check_text(std::string_view what, std::string_view text);
+
 // Offset of the first byte that is not part of well-formed UTF-8 (NUL counts too); npos when all is well.
 size_t find_invalid_utf8(std::string_view text);
 

@@ -2,7 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace octavo {
+namespace {
+
+constexpr ptrdiff_t kBorderTokens = 4;
+
+}  // namespace
 
 Result<PreparedPrompt> prepare_prompt(const Model& model, const ChatPrompt& prompt) {
     if (model.tokenizer == nullptr) {
@@ -19,12 +26,37 @@ Result<PreparedPrompt> prepare_prompt(const Model& model, const ChatPrompt& prom
     const bool has_system_prompt = !prompt.messages.empty() && prompt.messages.front().role == Role::system;
     PreparedPrompt prepared;
     prepared.anchors = prompt_anchors(*ids, turn_start_id(model), has_system_prompt);
+    for (const Anchor& anchor : document_anchors(*model.tokenizer, prompt.messages, *ids, turn_start_id(model))) {
+        prepared.anchors.push_back(anchor);
+    }
     prepared.ids = std::move(*ids);
     return prepared;
 }
 
 int32_t turn_start_id(const Model& model) {
     return model.tokenizer != nullptr ? model.tokenizer->special_id("<|im_start|>") : -1;
+}
+
+std::vector<Anchor> document_anchors(const Tokenizer& tokenizer, const std::vector<Message>& messages,
+                                     const std::vector<int32_t>& ids, int32_t turn_start) {
+    constexpr size_t header_bytes = std::string_view("user\n").size();
+    std::vector<Anchor> anchors;
+    auto turn = ids.begin();
+    for (const Message& message : messages) {
+        turn = std::find(turn, ids.end(), turn_start);
+        if (turn == ids.end()) break;
+        const auto first = ++turn;
+        if (message.attached_bytes == 0) continue;
+        auto last = first;
+        const size_t end = header_bytes + message.attached_bytes;
+        for (size_t bytes = 0; last != ids.end() && *last != turn_start; ++last) {
+            bytes += tokenizer.token_bytes(*last).size();
+            if (bytes > end) break;
+        }
+        if (last - first <= kBorderTokens) continue;
+        anchors.push_back({last - kBorderTokens - ids.begin(), CheckpointKind::turn});
+    }
+    return anchors;
 }
 
 std::vector<Anchor> prompt_anchors(const std::vector<int32_t>& ids, int32_t turn_start, bool has_system_prompt) {

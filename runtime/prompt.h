@@ -23,6 +23,12 @@ Result<PreparedPrompt> prepare_prompt(const Model& model, const ChatPrompt& prom
 // The token that opens a message; -1 where the model has none.
 int32_t turn_start_id(const Model& model);
 
+// A checkpoint at the end of every message's documents, so that another question about them reads only the question.
+// The last few tokens before the question are left out: tokens may span the border, and other ones with other
+// questions.
+std::vector<Anchor> document_anchors(const Tokenizer& tokenizer, const std::vector<Message>& messages,
+                                     const std::vector<int32_t>& ids, int32_t turn_start);
+
 // A checkpoint at the start of every message (so that an edit of message k reuses all before it, and a dialect that
 // drops old thinking finds the state from before the reply), and at the end of the prompt (regenerate). The first
 // message may be the system prompt.

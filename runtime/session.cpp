@@ -255,6 +255,12 @@ Status Session::set_context_length(int64_t tokens) {
             ErrorKind::usage,
             fmt::format("The conversation has {} tokens already; a context of {} is too short.", position(), tokens)};
     }
+    if (const KvSettings& kv = cache_.settings(); tokens < std::max(kv.window, kv.sinks)) {
+        return Error{ErrorKind::usage,
+                     fmt::format("The KV cache keeps the newest {} and the first {} tokens in FP16 too (window and "
+                                 "sinks); a context of {} is too short: make these smaller first.",
+                                 kv.window, kv.sinks, tokens)};
+    }
     context_length_ = tokens;
     return {};
 }

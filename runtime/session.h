@@ -95,7 +95,8 @@ class Session {
     KvEqualise equalise() const { return equalise_; }
 
     int64_t context_length() const { return context_length_; }
-    // At once, without copying anything. ErrorKind::usage below the tokens that are there or above the model's length.
+    // At once, without copying anything. ErrorKind::usage below the tokens that are there, below the FP16 window or
+    // sinks, or above the model's length.
     Status set_context_length(int64_t tokens);
     const KvCache& cache() const { return cache_; }
     const CheckpointStore& checkpoints() const { return checkpoints_; }

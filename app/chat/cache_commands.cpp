@@ -9,7 +9,7 @@
 namespace octavo {
 namespace {
 
-// Words of "/kv q4_0 window=1k rotate=off" laid over the present settings.
+// Words of "/kv q4_0 window=1k rotate=off encoder=reference" laid over the present settings.
 Result<KvSettings> read_settings(const std::string& words, const KvSettings& present) {
     KvSettings settings = present;
     std::istringstream stream(words);
@@ -25,6 +25,15 @@ Result<KvSettings> read_settings(const std::string& words, const KvSettings& pre
             const Result<KvRotation> rotation = parse_kv_rotation(value);
             if (!rotation) return rotation.error();
             settings.rotation = *rotation;
+        } else if (name == "encoder") {
+            const Result<KvEncoder> encoder = parse_kv_encoder(value);
+            if (!encoder) return encoder.error();
+            settings.encoder = *encoder;
+        } else if (equals != std::string::npos && name != "k" && name != "v") {
+            return Error{ErrorKind::usage,
+                         fmt::format("/kv has no setting \"{}\"; there are window=N, sinks=N, rotate=on|off|auto, "
+                                     "encoder=refined|reference, and a scheme such as q8_0 or k=q8_0,v=q4_0.",
+                                     name)};
         } else {
             const Result<KvScheme> scheme = parse_kv_scheme(word);
             if (!scheme) return scheme.error();
@@ -54,8 +63,9 @@ Result<ChatRunner::Outcome> ChatRunner::change_kv(const std::string& argument) {
     const Result<Conversation::CacheState> after = conversation_->cache_state();
     if (!after) return after.error();
     const int64_t used = conversation_->context_used();
-    std::string line = fmt::format("KV cache is {} now: {} bytes a token (was {})", describe_kv_settings(after->settings),
-                                   group_digits(after->bytes_per_token), group_digits(before->bytes_per_token));
+    std::string line =
+        fmt::format("KV cache is {} now: {} bytes a token (was {})", describe_kv_settings(after->settings),
+                    group_digits(after->bytes_per_token), group_digits(before->bytes_per_token));
     if (change->exact_from > 0 && used > 0) {
         line += fmt::format("; exact from token {} on, older ones keep their former error (/rebuild reads them again)",
                             group_digits(change->exact_from));

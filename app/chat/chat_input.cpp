@@ -17,6 +17,8 @@ constexpr std::string_view kBlockPrompt = "... ";
 constexpr std::string_view kPasteOn = "\x1b[?2004h";
 constexpr std::string_view kPasteOff = "\x1b[?2004l";
 
+std::string as_message(std::string text) { return text.starts_with('/') ? "/" + text : text; }
+
 // Reads one input from `next_line`, which gives a line without its end, or nothing at the end of the input. A block
 // that is never closed ends with the input.
 template <class NextLine>
@@ -27,13 +29,13 @@ std::optional<std::string> read_input(NextLine&& next_line) {
     size_t end = block.find(kBlockMark);
     while (end == std::string::npos) {
         const std::optional<std::string> line = next_line(true);
-        if (!line) return block;
+        if (!line) return as_message(block);
         if (!block.empty()) block += '\n';
         const size_t searched = block.size();
         block += *line;
         end = block.find(kBlockMark, searched);
     }
-    return block.substr(0, end);
+    return as_message(block.substr(0, end));
 }
 
 class PipedInput : public ChatInput {
@@ -51,23 +53,32 @@ class PipedInput : public ChatInput {
 class TerminalInput : public ChatInput {
   public:
     std::optional<std::string> next(const std::string& draft) override {
+        raw_.set_interrupt_is_key(true);
         std::optional<std::string> input = read_input([this, &draft](bool in_block) {
             return in_block ? read_line(kBlockPrompt, "") : read_line(kPrompt, draft);
         });
+        hand_over_interrupts();
         if (input) editor_.add_to_history(*input);
         return input;
     }
 
   private:
     std::optional<std::string> read_line(std::string_view prompt, const std::string& draft) {
-        raw_.set_interrupt_is_key(true);
         put(kPasteOn);
         editor_.begin(draft);
         const bool complete = edit(prompt);
         put(kPasteOff);
         put("\r\n");
+        if (!complete) return std::nullopt;
+        return editor_.is_pasted_block() ? as_message(editor_.text()) : editor_.text();
+    }
+
+    // From here on Ctrl-C stops a reply; one that was pressed right after Enter has come as a key.
+    void hand_over_interrupts() {
+        (void)InterruptWatch::take();  // older ones were for something else
         raw_.set_interrupt_is_key(false);
-        return complete ? std::optional(editor_.text()) : std::nullopt;
+        editor_.type_ahead(read_waiting_input_bytes());
+        if (editor_.take_interrupt()) InterruptWatch::note();
     }
 
     // False: the person leaves.

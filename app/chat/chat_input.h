@@ -1,7 +1,8 @@
 // Where a chat's inputs come from: a person at a terminal, or lines of standard input.
 //
 // One line is one input. A line that begins with three quotation marks opens an input of several lines, which ends at
-// the next three.
+// the next three. A block, and pasted lines, are a message even where they begin with '/' (which is doubled then, as
+// ChatRunner wants it).
 //
 // Threads: one.
 #pragma once

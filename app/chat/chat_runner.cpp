@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "app/chat/message_file.h"
-#include "app/output.h"
 #include "app/size_text.h"
 #include "app/text_file.h"
 #include "app/token_list.h"
@@ -26,9 +25,10 @@ struct ChatRunner::Command {
             {"regen", "/regen", "another reply to the last message", &ChatRunner::regenerate},
             {"edit", "/edit N [TEXT]", "change your message N; what followed it is forgotten", &ChatRunner::edit},
             {"system", "/system [TEXT]", "show or set the system prompt; '/system -' removes it", &ChatRunner::system},
-            {"file", "/file PATH", "put a whole text file before your next message", &ChatRunner::attach_file},
+            {"file", "/file PATH", "put a whole text file before your next message; '/file -' drops it again",
+             &ChatRunner::attach_file},
             {"clear", "/clear", "start again, with the same system prompt", &ChatRunner::clear},
-            {"kv", "/kv [SCHEME ...]", "show or change how the KV cache is stored; also window=N sinks=N rotate=R",
+            {"kv", "/kv [SCHEME ...]", "show or change the KV cache; also window=N sinks=N rotate=R encoder=E",
              &ChatRunner::change_kv},
             {"ctx", "/ctx N", "change the context length, now", &ChatRunner::set_context},
             {"rebuild", "/rebuild", "read everything again, exactly under the present settings", &ChatRunner::rebuild},
@@ -47,6 +47,7 @@ const ChatRunner::Command* ChatRunner::find_command(std::string_view name) {
 }
 
 Result<ChatRunner::Outcome> ChatRunner::run(const std::string& input) {
+    if (const Status text = check_text("The message", input); !text) return text.error();
     if (input.starts_with("//")) return ask(input.substr(1));
     if (input.starts_with("/")) return run_command(input);
     return ask(input);
@@ -124,17 +125,25 @@ Result<ChatRunner::Outcome> ChatRunner::system(const std::string& argument) {
 
 Result<ChatRunner::Outcome> ChatRunner::attach_file(const std::string& argument) {
     if (argument.empty()) return Error{ErrorKind::usage, "Say which file: /file PATH."};
+    if (argument == "-") {
+        view_->say(fmt::format("nothing goes before your next message now ({} tokens dropped)",
+                               group_digits(conversation_->detach())));
+        return Outcome::go_on;
+    }
     const Result<std::string> text = read_text_file(argument);
     if (!text) return text.error();
     const Result<int64_t> tokens = conversation_->attach(*text);
     if (!tokens) return tokens.error();
+    const Result<Conversation::CacheState> cache = conversation_->cache_state();
+    if (!cache) return cache.error();
     view_->say(fmt::format("{} goes before your next message: {} tokens, of {} in the context", argument,
-                           group_digits(*tokens), group_digits(conversation_->engine().info().context_length)));
+                           group_digits(*tokens), group_digits(cache->context_length)));
     return Outcome::go_on;
 }
 
 Result<ChatRunner::Outcome> ChatRunner::clear(const std::string&) {
-    conversation_->clear();
+    if (const Status cleared = conversation_->clear(); !cleared) return cleared.error();
+    first_reply_ = replies_.size();
     view_->say("the conversation is empty");
     return Outcome::go_on;
 }
@@ -152,13 +161,19 @@ Result<ChatRunner::Outcome> ChatRunner::stats(const std::string&) {
                            bytes_text(used * cache->bytes_per_token), bytes_text(cache->committed_bytes)),
                false);
     view_->say(info.backend, false);
-    if (!replies_.empty()) view_->say("last reply: " + figures_line(replies_.back()), false);
+    if (conversation_->attached_tokens() > 0)
+        view_->say(fmt::format("{} tokens of files go before your next message",
+                               group_digits(conversation_->attached_tokens())),
+                   false);
+    if (replies_.size() > first_reply_) view_->say("last reply: " + figures_line(replies_.back()), false);
     return Outcome::go_on;
 }
 
 Result<ChatRunner::Outcome> ChatRunner::save(const std::string& argument) {
     if (argument.empty()) return Error{ErrorKind::usage, "Say where to: /save FILE."};
-    if (const Status target = check_overwrites_json_only(argument); !target) return target.error();
+    if (const Result<std::string> first = conversation_->user_message(1); !first)
+        return Error{ErrorKind::usage, "Nothing was said yet, so there is nothing to save."};
+    if (const Status target = check_messages_target(argument); !target) return target.error();
     if (const Status saved = write_text_file(argument, messages_json(conversation_->messages()) + "\n"); !saved)
         return saved.error();
     view_->say(fmt::format("{} messages written to {}", conversation_->messages().size(), argument));

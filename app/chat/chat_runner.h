@@ -55,6 +55,7 @@ class ChatRunner {
     bool interactive_;
     bool show_ids_;
     std::vector<GenerationReport> replies_;
+    size_t first_reply_ = 0;  // in replies_, of the conversation as it is since /clear
     std::string draft_;
 };
 

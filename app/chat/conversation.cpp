@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
+#include <string_view>
 #include <utility>
 
 #include "app/size_text.h"
@@ -13,18 +15,31 @@ namespace {
 
 constexpr std::chrono::milliseconds kWatchInterval{50};
 const char* const kSessionName = "chat";
+constexpr std::string_view kAfterDocument = "\n\n";
+
+Message user_message_of(const std::string& documents, const std::string& text) {
+    Message message;
+    message.content = documents;
+    if (!documents.empty() && !text.empty()) message.content += kAfterDocument;
+    message.content += text;
+    message.attached_bytes = documents.size();
+    return message;
+}
+
+std::string typed_part(const Message& message) {
+    std::string_view text = std::string_view(message.content).substr(message.attached_bytes);
+    if (message.attached_bytes > 0 && text.starts_with(kAfterDocument)) text.remove_prefix(kAfterDocument.size());
+    return std::string(text);
+}
 
 }  // namespace
 
 Result<GenerationReport> Conversation::ask(const std::string& text, ReplyWatcher& watcher) {
     std::vector<Message> messages = messages_;
-    messages.push_back({Role::user, attached_ + text, ""});
+    messages.push_back(user_message_of(attached_, text));
     const size_t before = messages_.size();
     Result<GenerationReport> report = reply_to(std::move(messages), watcher);
-    if (messages_.size() != before) {  // kept, with its reply
-        attached_.clear();
-        attached_tokens_ = 0;
-    }
+    if (messages_.size() != before) detach();  // kept, with its reply
     return report;
 }
 
@@ -40,7 +55,8 @@ Result<GenerationReport> Conversation::edit(int64_t number, const std::string& t
     const Result<size_t> index = find_user_message(number);
     if (!index) return index.error();
     std::vector<Message> messages(messages_.begin(), messages_.begin() + static_cast<std::ptrdiff_t>(*index));
-    messages.push_back({Role::user, text, ""});
+    const Message& old = messages_[*index];
+    messages.push_back(user_message_of(old.content.substr(0, old.attached_bytes), text));
     return reply_to(std::move(messages), watcher);
 }
 
@@ -48,23 +64,31 @@ Result<int64_t> Conversation::attach(const std::string& text) {
     const Result<std::vector<int32_t>> ids = engine_->model().tokenizer->encode_text(text);
     if (!ids) return ids.error();
     const auto tokens = static_cast<int64_t>(ids->size());
-    const int64_t context = engine_->info().context_length;
+    const Result<CacheState> state = cache_state();
+    if (!state) return state.error();
+    const int64_t context = state->context_length;
     const int64_t used = context_used_ + attached_tokens_;
     if (used + tokens >= context)
-        return Error{
-            ErrorKind::context_full,
-            fmt::format("The file has {} tokens, but of the context's {} only {} are free: raise --ctx, /clear "
-                        "the conversation, or take a shorter file.",
-                        group_digits(tokens), group_digits(context), group_digits(context - used))};
-    attached_ += text + "\n\n";
+        return Error{ErrorKind::context_full,
+                     fmt::format("The file has {} tokens, but of the context's {} only {} are free: raise the context "
+                                 "length (--ctx, in a chat /ctx), /clear the conversation, or take a shorter file.",
+                                 group_digits(tokens), group_digits(context),
+                                 group_digits(std::max<int64_t>(context - used, 0)))};
+    if (!attached_.empty()) attached_ += kAfterDocument;
+    attached_ += text;
     attached_tokens_ += tokens;
     return tokens;
+}
+
+int64_t Conversation::detach() {
+    attached_.clear();
+    return std::exchange(attached_tokens_, 0);
 }
 
 Result<std::string> Conversation::user_message(int64_t number) const {
     const Result<size_t> index = find_user_message(number);
     if (!index) return index.error();
-    return messages_[*index].content;
+    return typed_part(messages_[*index]);
 }
 
 Result<size_t> Conversation::find_user_message(int64_t number) const {
@@ -83,13 +107,16 @@ void Conversation::set_system_prompt(const std::string& text) {
     if (!text.empty()) messages_.insert(messages_.begin(), {Role::system, text, ""});
 }
 
-void Conversation::clear() {
+Status Conversation::clear() {
     const std::string system = system_prompt();
     messages_.clear();
     set_system_prompt(system);
-    attached_.clear();
-    attached_tokens_ = 0;
+    detach();
     context_used_ = 0;
+    return engine_->call(kSessionName, [](Session& session) {
+        session.clear();
+        return Status();
+    });
 }
 
 Result<KvChange> Conversation::change_kv(const KvSettings& settings) {
@@ -137,8 +164,8 @@ Result<GenerationReport> Conversation::reply_to(std::vector<Message> messages, R
 
     const std::shared_ptr<Generation> generation = engine_->generate(std::move(request));
     for (bool finished = false; !finished;) {
-        const GenerationDelta delta = generation->wait(kWatchInterval);
         if (watcher.stop_wanted()) generation->cancel();
+        const GenerationDelta delta = generation->wait(kWatchInterval);
         watcher.on_progress(generation->progress());
         if (!delta.empty()) watcher.on_delta(delta);
         finished = delta.finished;

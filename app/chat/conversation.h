@@ -34,22 +34,25 @@ class Conversation {
   public:
     Conversation(Engine& engine, ReplySettings settings) : engine_(&engine), settings_(settings) {}
 
-    // `text` follows what was attached.
+    // `text` follows what was attached; empty, what was attached is the message.
     Result<GenerationReport> ask(const std::string& text, ReplyWatcher& watcher);
     // Another reply to the last question; with a temperature above 0 it differs.
     Result<GenerationReport> regenerate(ReplyWatcher& watcher);
-    // Replaces the person's message `number` (from 1); what followed it is forgotten.
+    // Replaces what the person typed in message `number` (from 1); its documents stay, what followed it is forgotten.
     Result<GenerationReport> edit(int64_t number, const std::string& text, ReplyWatcher& watcher);
 
     // Goes before the next message. Gives its length in tokens; refused where the context has no room for it.
     Result<int64_t> attach(const std::string& text);
+    // Drops what would go before the next message; gives its length in tokens.
+    int64_t detach();
+    int64_t attached_tokens() const { return attached_tokens_; }
 
     const std::vector<Message>& messages() const { return messages_; }
-    // The person's message `number` (from 1); ErrorKind::usage names how many there are.
+    // What the person typed in message `number` (from 1), without documents; ErrorKind::usage names how many there are.
     Result<std::string> user_message(int64_t number) const;
     std::string system_prompt() const;
     void set_system_prompt(const std::string& text);  // empty: none
-    void clear();                                     // all but the system prompt
+    Status clear();                                   // all but the system prompt, also what the engine holds
 
     // Other settings for the KV cache of what was said and what comes (see Session::change_kv).
     Result<KvChange> change_kv(const KvSettings& settings);
@@ -75,7 +78,7 @@ class Conversation {
     Engine* engine_;
     ReplySettings settings_;
     std::vector<Message> messages_;
-    std::string attached_;
+    std::string attached_;  // documents, with an empty line between them
     int64_t attached_tokens_ = 0;
     int64_t context_used_ = 0;
     uint64_t replies_ = 0;  // added to the seed: the same run repeats, a regenerated reply does not

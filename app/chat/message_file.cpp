@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 namespace octavo {
 namespace {
@@ -49,6 +52,17 @@ Result<std::vector<Message>> parse_messages(const std::string& json_text) {
         messages.push_back(std::move(*message));
     }
     return messages;
+}
+
+Status check_messages_target(const std::string& file) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(file, ignored) || std::filesystem::is_empty(file, ignored)) return {};
+    std::ifstream in(file, std::ios::binary);
+    const nlohmann::json json = nlohmann::json::parse(in, nullptr, false);
+    if (json.is_object() && json.contains("messages")) return {};
+    return Error{
+        ErrorKind::usage,
+        fmt::format("{} exists and is not a saved conversation, so it is not overwritten: name another file.", file)};
 }
 
 std::string messages_json(const std::vector<Message>& messages) {

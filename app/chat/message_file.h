@@ -12,6 +12,8 @@
 namespace octavo {
 
 Result<std::vector<Message>> parse_messages(const std::string& json_text);
+// Refuses to overwrite a file that is not such an object, so that a wrong name costs nothing. Empty files hold nothing.
+Status check_messages_target(const std::string& file);
 std::string messages_json(const std::vector<Message>& messages);
 
 }  // namespace octavo

@@ -47,7 +47,6 @@ ReplyView::ReplyView(bool quiet)
     : quiet_(quiet), output_is_terminal_(is_terminal(Stream::output)), error_is_terminal_(is_terminal(Stream::error)) {}
 
 void ReplyView::begin() {
-    (void)interrupts_.take();  // one that came while nothing ran
     stop_wanted_ = text_started_ = reasoning_started_ = progress_shown_ = false;
     last_was_newline_ = true;
     started_ = progress_time_ = steady_clock::now();

@@ -79,40 +79,50 @@ nlohmann::json chat_json(const std::vector<GenerationReport>& replies) {
     return json;
 }
 
-// The inputs of -f and -p: the document goes before the first message, or is the message.
-Result<std::vector<std::string>> scripted_inputs(const Options& options) {
-    if (options.file.empty()) return options.prompts;
+// What is said on the command line. A document goes before the first question; without one it is the question.
+struct Script {
+    std::optional<std::string> document;
+    std::vector<std::string> inputs;
+};
+
+Result<Script> read_script(const Options& options) {
+    Script script;
+    script.inputs = options.prompts;
+    for (size_t i = 0; i < script.inputs.size(); ++i)
+        if (const Status text = check_text(fmt::format("Message {}", i + 1), script.inputs[i]); !text)
+            return text.error();
+    if (const Status text = check_text("The system prompt", options.system); !text) return text.error();
+    if (options.file.empty()) return script;
     Result<std::string> document = read_text_file(options.file);
     if (!document) return document.error();
-    std::vector<std::string> inputs = options.prompts;
-    if (inputs.empty()) inputs.emplace_back();
-    const std::string text = inputs.front().empty() ? *document : *document + "\n\n" + inputs.front();
-    inputs.front() = text.starts_with('/') ? "/" + text : text;  // a document is never a command
-    return inputs;
+    script.document = std::move(*document);
+    if (script.inputs.empty()) script.inputs.emplace_back();
+    return script;
 }
 
-// Runs inputs until they end, one fails, or a reply is stopped.
+// The exit code with which the input ends the run; none: it goes on.
+std::optional<int> run_input(ChatRunner& runner, const std::string& input) {
+    const size_t replies = runner.replies().size();
+    const Result<ChatRunner::Outcome> outcome = runner.run(input);
+    if (!outcome) return fail(outcome.error());
+    if (runner.replies().size() > replies && runner.replies().back().stop == StopReason::cancelled)
+        return exit_code(ErrorKind::cancelled);
+    return *outcome == ChatRunner::Outcome::quit ? std::optional(0) : std::nullopt;
+}
+
 int run_script(ChatRunner& runner, const std::vector<std::string>& inputs) {
-    for (const std::string& input : inputs) {
-        const size_t replies = runner.replies().size();
-        const Result<ChatRunner::Outcome> outcome = runner.run(input);
-        if (!outcome) return fail(outcome.error());
-        if (runner.replies().size() > replies && runner.replies().back().stop == StopReason::cancelled)
-            return exit_code(ErrorKind::cancelled);
-        if (*outcome == ChatRunner::Outcome::quit) break;
-    }
+    for (const std::string& input : inputs)
+        if (const std::optional<int> code = run_input(runner, input)) return *code;
     return 0;
 }
 
 int run_piped(ChatRunner& runner) {
     const std::unique_ptr<ChatInput> input = make_piped_input();
-    int code = 0;
     while (const std::optional<std::string> text = input->next("")) {
         if (text->empty()) continue;
-        if (text->starts_with("/quit")) break;
-        if (code = run_script(runner, {*text}); code != 0) break;
+        if (const std::optional<int> code = run_input(runner, *text)) return *code;
     }
-    return code;
+    return 0;
 }
 
 int run_interactive(ChatRunner& runner, const Engine& engine, const ReplyView& view) {
@@ -134,8 +144,8 @@ int run_interactive(ChatRunner& runner, const Engine& engine, const ReplyView& v
 
 int run(const Options& options) {
     if (const Status target = check_json_target(options.json); !target) return fail(target.error());
-    const Result<std::vector<std::string>> inputs = scripted_inputs(options);
-    if (!inputs) return fail(inputs.error());
+    const Result<Script> script = read_script(options);
+    if (!script) return fail(script.error());
     const Result<std::unique_ptr<Engine>> engine = start_engine(options.model, options.cache);
     if (!engine) return fail(engine.error());
     const Model& model = (*engine)->model();
@@ -144,15 +154,22 @@ int run(const Options& options) {
     if (const Status valid = check_sampler_options(settings.sampler); !valid) return fail(valid.error());
 
     const bool at_terminal = is_terminal(Stream::input) && is_terminal(Stream::output);
-    const bool interactive = inputs->empty() && at_terminal && !options.json.to_stdout();
+    const bool interactive = script->inputs.empty() && at_terminal && !options.json.to_stdout();
     Conversation conversation(**engine, settings);
     conversation.set_system_prompt(options.system);
+    if (script->document)
+        if (const Result<int64_t> attached = conversation.attach(*script->document); !attached)
+            return fail(attached.error());
     ReplyView view(options.json.to_stdout());
     ChatRunner runner(conversation, view, interactive, options.show_ids);
-    const int code = interactive       ? run_interactive(runner, **engine, view)
-                     : inputs->empty() ? run_piped(runner)
-                                       : run_script(runner, *inputs);
+    const int code = interactive              ? run_interactive(runner, **engine, view)
+                     : script->inputs.empty() ? run_piped(runner)
+                                              : run_script(runner, script->inputs);
     if (runner.replies().empty() && code != 0) return code;
+    if (runner.replies().empty() && options.json.wanted)
+        return fail({ErrorKind::usage,
+                     "Nothing was asked, so there is no reply to write as JSON: give a message with -p, with -f or on "
+                     "standard input."});
     return finish(options.json, chat_json(runner.replies()), code);
 }
 
@@ -183,7 +200,8 @@ RunCommand add_chat_command(CLI::App& command) {
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->allow_extra_args(false);  // else "[a, b]" would be two messages
     command
-        .add_option("-f,--file", options->file, "A text file as message, or before the first -p; '-': standard input")
+        .add_option("-f,--file", options->file,
+                    "A text file as message, or before the first question; '-': standard input")
         ->type_name("FILE");
     command.add_option("--system", options->system, "System prompt")->type_name("TEXT");
     add_count_option(command, "-n,--max-tokens", options->max_tokens,

@@ -66,6 +66,7 @@ const LineEditor::Binding* LineEditor::find_binding(std::string_view sequence) {
 void LineEditor::begin(std::string initial) {
     text_ = std::move(initial);
     cursor_ = text_.size();
+    pasted_start_ = false;
     history_index_ = history_.size();
     unfinished_.clear();
 }
@@ -86,6 +87,13 @@ LineEditor::Event LineEditor::feed(std::string_view bytes) {
         const Event event = press(*key);
         if (event != Event::none) return event;
     }
+}
+
+bool LineEditor::take_interrupt() {
+    const size_t at = pending_.find('\x03');
+    if (at == std::string::npos || pending_.find(kPasteStart) < at) return false;
+    pending_.erase(0, at + 1);
+    return true;
 }
 
 std::optional<std::string> LineEditor::take_key() {
@@ -135,6 +143,7 @@ LineEditor::Event LineEditor::press(std::string_view key) {
 }
 
 void LineEditor::insert(std::string_view text) {
+    if (cursor_ == 0 && !text.empty()) pasted_start_ = pasting_;
     const std::string behind = text_.substr(cursor_);
     text_.resize(cursor_);
     text_ += text;
@@ -182,6 +191,7 @@ void LineEditor::show_history(int step) {
     if (history_index_ == history_.size()) unfinished_ = text_;
     history_index_ = step < 0 ? history_index_ - 1 : history_index_ + 1;
     text_ = history_index_ == history_.size() ? unfinished_ : history_[history_index_];
+    pasted_start_ = false;
     cursor_ = text_.size();
 }
 

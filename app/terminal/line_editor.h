@@ -29,8 +29,14 @@ class LineEditor {
     void begin(std::string initial);
     // Works through bytes up to the next event; what comes after it is kept: call again with "" until `none`.
     Event feed(std::string_view bytes);
+    // Bytes for the next text, kept until then.
+    void type_ahead(std::string_view bytes) { pending_ += bytes; }
+    // Whether Ctrl-C is among what was typed ahead; that and what was typed before it goes.
+    bool take_interrupt();
 
     const std::string& text() const { return text_; }
+    // The text begins with pasted lines, more than one in all: a document, not something typed.
+    bool is_pasted_block() const { return pasted_start_ && text_.find('\n') != std::string::npos; }
     size_t cursor() const { return cursor_; }  // byte offset
     void add_to_history(std::string text);
 
@@ -64,6 +70,7 @@ class LineEditor {
 
     std::string pending_;  // bytes not worked through yet
     bool pasting_ = false;
+    bool pasted_start_ = false;  // the first character was pasted
     std::string text_;
     size_t cursor_ = 0;
     std::vector<std::string> history_;  // oldest first

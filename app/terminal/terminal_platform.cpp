@@ -1,5 +1,6 @@
 #include "app/terminal/terminal_platform.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -7,6 +8,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <iterator>
 
 namespace octavo {
 namespace {
@@ -15,6 +17,16 @@ namespace {
 volatile sig_atomic_t g_interrupted = 0;
 
 void note_interrupt(int) { g_interrupted = 1; }
+
+termios g_mode_before{};  // of RawMode
+constexpr int kEndingSignals[] = {SIGHUP, SIGTERM, SIGQUIT};
+
+void restore_terminal_and_end(int signal) {
+    constexpr char paste_off[] = "\x1b[?2004l";
+    [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, paste_off, sizeof paste_off - 1);
+    tcsetattr(STDIN_FILENO, TCSANOW, &g_mode_before);
+    raise(signal);  // SA_RESETHAND: the usual end, once this handler returns
+}
 
 int descriptor(Stream stream) {
     switch (stream) {
@@ -37,12 +49,23 @@ int terminal_columns() {
 
 struct RawMode::Saved {
     termios mode;
+    struct sigaction actions[std::size(kEndingSignals)];
 };
 
 RawMode::RawMode() : saved_(nullptr) {
     termios mode{};
     if (tcgetattr(STDIN_FILENO, &mode) != 0) return;
-    saved_ = new Saved{mode};
+    saved_ = new Saved{mode, {}};
+    g_mode_before = mode;
+    struct sigaction action {};
+    action.sa_handler = restore_terminal_and_end;
+    sigemptyset(&action.sa_mask);
+    action.sa_flags = SA_RESETHAND;
+    for (size_t i = 0; i < std::size(kEndingSignals); ++i) {
+        sigaction(kEndingSignals[i], &action, &saved_->actions[i]);
+        if (saved_->actions[i].sa_handler == SIG_IGN)  // as nohup wants it
+            sigaction(kEndingSignals[i], &saved_->actions[i], nullptr);
+    }
     set_interrupt_is_key(false);
 }
 
@@ -57,7 +80,9 @@ void RawMode::set_interrupt_is_key(bool is_key) {
 }
 
 RawMode::~RawMode() {
-    if (saved_ != nullptr) tcsetattr(STDIN_FILENO, TCSADRAIN, &saved_->mode);
+    if (saved_ == nullptr) return;
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &saved_->mode);
+    for (size_t i = 0; i < std::size(kEndingSignals); ++i) sigaction(kEndingSignals[i], &saved_->actions[i], nullptr);
     delete saved_;
 }
 
@@ -69,6 +94,11 @@ std::string read_input_bytes() {
         bytes.resize(count > 0 ? static_cast<size_t>(count) : 0);
         return bytes;
     }
+}
+
+std::string read_waiting_input_bytes() {
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    return poll(&input, 1, 0) > 0 && (input.revents & POLLIN) != 0 ? read_input_bytes() : std::string();
 }
 
 struct InterruptWatch::Saved {
@@ -88,6 +118,8 @@ InterruptWatch::~InterruptWatch() {
     sigaction(SIGINT, &saved_->action, nullptr);
     delete saved_;
 }
+
+void InterruptWatch::note() { g_interrupted = 1; }
 
 bool InterruptWatch::take() {
     const bool interrupted = g_interrupted != 0;

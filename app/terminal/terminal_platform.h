@@ -15,7 +15,8 @@ bool is_terminal(Stream stream);
 int terminal_columns();
 
 // While it lives, keys reach the program as they are pressed, without echo, also those pressed while it works. Ctrl-C
-// still interrupts, unless it is told to be a key.
+// still interrupts, unless it is told to be a key. Signals that end the program put the terminal back first. One at a
+// time.
 class RawMode {
   public:
     RawMode();
@@ -33,6 +34,8 @@ class RawMode {
 
 // Waits for bytes from standard input, past the buffers of the C library. Empty: the input has ended.
 std::string read_input_bytes();
+// What is there already, without waiting.
+std::string read_waiting_input_bytes();
 
 // While it lives, Ctrl-C does not end the program but is noted for `take`. One at a time.
 class InterruptWatch {
@@ -43,7 +46,9 @@ class InterruptWatch {
     InterruptWatch& operator=(const InterruptWatch&) = delete;
 
     // Whether Ctrl-C was pressed since the last call.
-    bool take();
+    static bool take();
+    // As if Ctrl-C had been pressed: for one that arrived as a key.
+    static void note();
 
   private:
     struct Saved;

@@ -8,6 +8,7 @@
 // Non-goals (for now): tool calls, and running a file's Jinja template as such.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ struct Message {
     // that ended the reply. Empty: the text above is all there is.
     std::vector<int32_t> ids = {};
     bool thinking = true;  // with `ids`: RenderOptions::thinking of the prompt that they answered
+    // User only: how many bytes at the start of `content` are documents; what a person typed comes after them.
+    size_t attached_bytes = 0;
 };
 
 struct RenderOptions {

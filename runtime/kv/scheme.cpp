@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace octavo {
 namespace {
 
@@ -26,6 +29,10 @@ constexpr KvSchemeSpec schemes[] = {
 std::string known_schemes() {
     std::string names;
     for (const KvSchemeSpec& spec : schemes) names += fmt::format("{}{}", names.empty() ? "" : ", ", spec.name);
+    for (const KvFormatSpec& format : kv_formats()) {  // also a scheme, on both sides
+        const auto is_format = [&](const KvSchemeSpec& spec) { return spec.name == format.name; };
+        if (std::none_of(std::begin(schemes), std::end(schemes), is_format)) names += fmt::format(", {}", format.name);
+    }
     return names;
 }
 

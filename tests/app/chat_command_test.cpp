@@ -134,9 +134,109 @@ TEST(Chat, SavedConversationRendersAgain) {
     EXPECT_EQ(rendered.output.find("<|im_start|>system\nBe brief."), 0u) << rendered.output;
 }
 
-TEST(Chat, EmptyInputEndsQuietly) {
-    EXPECT_EQ(chat({}, "").exit_code, 0);
-    EXPECT_EQ(json_of(chat({"--json"}, "\n\n"))["turns"].size(), 0u);
+TEST(Chat, EmptyInputEndsQuietly) { EXPECT_EQ(chat({}, "").exit_code, 0); }
+
+TEST(Chat, JsonWithoutAQuestionIsRefused) {
+    for (const std::vector<std::string>& arguments :
+         std::vector<std::vector<std::string>>{{"--json"}, {"--json", "-p", "/stats"}}) {
+        const ProcessResult result = chat(arguments, "\n\n");
+        EXPECT_EQ(result.exit_code, 2);
+        EXPECT_EQ(result.output, "");
+        EXPECT_NE(result.errors.find("Nothing was asked"), std::string::npos) << result.errors;
+    }
+}
+
+TEST(Chat, EditKeepsTheDocumentAndReadsOnlyTheQuestion) {
+    const std::string edit = std::string("/edit 1 ") + kLighthouse;
+    const std::string document = document_file(60);
+    const json given = json_of(chat({"-f", document, "-p", kOrla, "-p", edit, "--json"}));
+    EXPECT_NE(given["text"].get<std::string>().find("QUARTZ-DELTA-8813"), std::string::npos) << given["text"];
+    EXPECT_LT(given["prefilled_tokens"], 50);
+    EXPECT_GT(given["reused_tokens"], 600);
+    const json attached = json_of(
+        chat({"-p", "Hello.", "-p", "/file " + document, "-p", kOrla, "-p", "/edit 2 " + edit.substr(8), "--json"}));
+    EXPECT_NE(attached["text"].get<std::string>().find("QUARTZ-DELTA-8813"), std::string::npos) << attached["text"];
+    EXPECT_LT(attached["prefilled_tokens"], 50);
+    // A document alone is the message; what is typed later goes after it.
+    const json alone = json_of(chat({"-f", document, "-p", "", "-p", edit, "-n", "24", "--json"}));
+    EXPECT_EQ(alone["prompt_tokens"], given["prompt_tokens"]);
+}
+
+TEST(Chat, DocumentWaitsForTheFirstQuestion) {
+    const json reply = json_of(chat({"-f", document_file(60), "-p", "/stats", "-p", kLighthouse, "--json"}));
+    EXPECT_EQ(reply["turns"].size(), 1u);
+    EXPECT_NE(reply["text"].get<std::string>().find("QUARTZ-DELTA-8813"), std::string::npos) << reply["text"];
+}
+
+TEST(Chat, FilesAreHeldAgainstTheContextOfNow) {
+    const std::string file = "/file " + document_file(60);
+    const ProcessResult refused = chat({"-p", "/ctx 300", "-p", file});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_NE(refused.errors.find("context's 300"), std::string::npos) << refused.errors;
+    const ProcessResult dropped = chat({"-p", file, "-p", "/ctx 300", "-p", "/file -", "-p", "Hello.", "-n", "2"});
+    EXPECT_EQ(dropped.exit_code, 0) << dropped.errors;
+    EXPECT_NE(dropped.errors.find("tokens dropped"), std::string::npos) << dropped.errors;
+}
+
+TEST(Chat, ClearForgetsWhatTheEngineHolds) {
+    const json reply = json_of(chat({"-p", "Hello.", "-p", "/clear", "-p", "Hello.", "-n", "2", "--json"}));
+    EXPECT_EQ(reply["turns"].size(), 2u);
+    EXPECT_EQ(reply["reused_tokens"], 0);
+    const ProcessResult stats = chat({"-p", "Hello.", "-p", "/clear", "-p", "/stats", "-n", "2"});
+    EXPECT_EQ(stats.errors.find("last reply"), std::string::npos) << stats.errors;
+}
+
+TEST(Chat, ContextOfNothingOrBelowTheWindowIsRefused) {
+    EXPECT_EQ(chat({"--ctx", "0", "-p", "Hello."}).exit_code, 2);
+    EXPECT_EQ(chat({"-p", "/ctx 0"}).exit_code, 2);
+    const ProcessResult result = chat({"-p", "/kv q4_0 window=2k", "-p", "/ctx 1k"});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_NE(result.errors.find("2048"), std::string::npos) << result.errors;
+    EXPECT_NE(result.errors.find("1024"), std::string::npos) << result.errors;
+}
+
+TEST(Chat, KvCommandTakesEverySetting) {
+    const ProcessResult result = chat({"-p", "/kv q4_0 encoder=reference"});
+    EXPECT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_NE(result.errors.find("reference encoder"), std::string::npos) << result.errors;
+    EXPECT_NE(chat({"-p", "/kv nothing=1"}).errors.find("encoder=refined|reference"), std::string::npos);
+    const std::string schemes = chat({"-p", "/kv nothing"}).errors;
+    EXPECT_NE(schemes.find("q2t"), std::string::npos) << schemes;
+}
+
+TEST(Chat, TextThatIsNotUtf8IsRefusedWithThePlace) {
+    for (const std::vector<std::string>& arguments :
+         std::vector<std::vector<std::string>>{{"-p", "ab\xff"}, {"-p", "Hello.", "--system", "ab\xff"}, {}}) {
+        const ProcessResult result = chat(arguments, "ab\xff\n");
+        EXPECT_EQ(result.exit_code, 2) << result.errors;
+        EXPECT_EQ(result.output, "");
+        EXPECT_NE(result.errors.find("byte 2 is not text"), std::string::npos) << result.errors;
+    }
+}
+
+TEST(Chat, BlocksAreNeverCommands) {
+    const ProcessResult block = chat({"-n", "2"}, "\"\"\"\n/quit\n\"\"\"\n/stats\n");
+    EXPECT_EQ(block.exit_code, 0) << block.errors;
+    EXPECT_NE(block.errors.find("2 messages"), std::string::npos) << block.errors;
+    const ProcessResult unknown = chat({}, "/quitting\n");
+    EXPECT_EQ(unknown.exit_code, 2);
+    EXPECT_NE(unknown.errors.find("no command '/quitting'"), std::string::npos) << unknown.errors;
+}
+
+TEST(Chat, SaveOverwritesOnlyConversations) {
+    const auto path = std::filesystem::path(testing::TempDir()) / "octavo_chat_test_target.json";
+    const auto write = [&](const char* text) { std::ofstream(path) << text; };
+    const auto read = [&] { return std::string(std::istreambuf_iterator<char>(std::ifstream(path).rdbuf()), {}); };
+    const std::string save = "/save " + path.string();
+    write("{\"settings\": 1}");
+    EXPECT_EQ(chat({"-p", "Hello.", "-n", "2", "-p", save}).exit_code, 2);
+    EXPECT_EQ(read(), "{\"settings\": 1}");
+    write("{\"messages\": []}");
+    EXPECT_EQ(chat({"-p", save}).exit_code, 2) << "nothing was said";
+    EXPECT_EQ(chat({"--system", "Be brief.", "-p", save}).exit_code, 2) << "nothing was said";
+    EXPECT_EQ(read(), "{\"messages\": []}");
+    EXPECT_EQ(chat({"-p", "Hello.", "-n", "2", "-p", save, "-p", save}).exit_code, 0);
+    EXPECT_NE(read().find("Hello."), std::string::npos);
 }
 
 // The size that the program is made for: a document of about 16K tokens.

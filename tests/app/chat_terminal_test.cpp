@@ -15,6 +15,14 @@ constexpr const char* kPasteEnd = "\x1b[201~";
 constexpr const char* kCtrlC = "\x03";
 constexpr const char* kCtrlD = "\x04";
 
+// A prompt that takes a while to read: what is stopped is the reading.
+std::string long_document() {
+    const auto path = std::filesystem::path(testing::TempDir()) / "octavo_terminal_test.txt";
+    std::ofstream out(path);
+    for (int i = 0; i < 6000; ++i) out << "Entry " << i << ": the boats came home before the evening.\n";
+    return path.string();
+}
+
 TEST(ChatTerminal, ChatsAndLeaves) {
     TerminalProcess terminal({OCTAVO_PROGRAM});  // no arguments: the chat
     ASSERT_TRUE(terminal.wait_for("/help")) << terminal.seen();
@@ -41,13 +49,7 @@ TEST(ChatTerminal, ChatsAndLeaves) {
 TEST(ChatTerminal, InterruptStopsTheReplyNotTheProgram) {
     TerminalProcess terminal({OCTAVO_PROGRAM, "chat", "--temp", "2", "--repeat-penalty", "2"});
     ASSERT_TRUE(terminal.wait_for("> ")) << terminal.seen();
-    // A prompt that takes a while to read: what is stopped is the reading.
-    const auto path = std::filesystem::path(testing::TempDir()) / "octavo_terminal_test.txt";
-    {
-        std::ofstream out(path);
-        for (int i = 0; i < 6000; ++i) out << "Entry " << i << ": the boats came home before the evening.\n";
-    }
-    terminal.type("/file " + path.string() + "\r");
+    terminal.type("/file " + long_document() + "\r");
     ASSERT_TRUE(terminal.wait_for("before your next message")) << terminal.seen();
     ASSERT_TRUE(terminal.wait_for("> ")) << terminal.seen();
     terminal.type("What came home?\r");
@@ -58,6 +60,43 @@ TEST(ChatTerminal, InterruptStopsTheReplyNotTheProgram) {
     terminal.type("/stats\r");
     ASSERT_TRUE(terminal.wait_for("0 messages")) << "the message was taken back: " << terminal.seen();
     terminal.type("/quit\r");
+    EXPECT_EQ(terminal.exit_code(), 0) << terminal.seen();
+}
+
+TEST(ChatTerminal, InterruptRightAfterEnterStopsTheReading) {
+    TerminalProcess terminal({OCTAVO_PROGRAM, "chat"});
+    ASSERT_TRUE(terminal.wait_for("> ")) << terminal.seen();
+    terminal.type("/file " + long_document() + "\r");
+    ASSERT_TRUE(terminal.wait_for("before your next message")) << terminal.seen();
+    ASSERT_TRUE(terminal.wait_for("> ")) << terminal.seen();
+    terminal.type(std::string("What came home?\r") + kCtrlC);
+    ASSERT_TRUE(terminal.wait_for("the message was taken back")) << terminal.seen();
+    terminal.type("/quit\r");
+    EXPECT_EQ(terminal.exit_code(), 0) << terminal.seen();
+}
+
+TEST(ChatTerminal, EndingSignalPutsTheTerminalBack) {
+    TerminalProcess terminal({OCTAVO_PROGRAM, "chat"});
+    ASSERT_TRUE(terminal.wait_for("> ")) << terminal.seen();
+    ASSERT_FALSE(terminal.echoes());
+    terminal.send_terminate();
+    EXPECT_EQ(terminal.exit_code(), 128 + 15) << terminal.seen();
+    EXPECT_TRUE(terminal.echoes());
+    EXPECT_TRUE(terminal.seen().ends_with("\x1b[?2004l")) << "pastes are not marked any more: " << terminal.seen();
+}
+
+TEST(ChatTerminal, PastedLinesAreAMessageAndEditShowsWhatWasTyped) {
+    TerminalProcess terminal({OCTAVO_PROGRAM, "chat", "-n", "2"});
+    ASSERT_TRUE(terminal.wait_for("> ")) << terminal.seen();
+    const auto path = std::filesystem::path(testing::TempDir()) / "octavo_terminal_note.txt";
+    std::ofstream(path) << "The boats came home.";
+    terminal.type("/file " + path.string() + "\r");
+    ASSERT_TRUE(terminal.wait_for("before your next message")) << terminal.seen();
+    terminal.type(std::string(kPasteStart) + "/quit\rit says." + kPasteEnd + "\r");
+    ASSERT_TRUE(terminal.wait_for("prefilled")) << terminal.seen();
+    terminal.type("/edit 1\r");
+    ASSERT_TRUE(terminal.wait_for("> /edit 1 /quit")) << terminal.seen();
+    terminal.type(std::string(kCtrlC) + "/quit\r");
     EXPECT_EQ(terminal.exit_code(), 0) << terminal.seen();
 }
 

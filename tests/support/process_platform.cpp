@@ -5,6 +5,7 @@
 #include <pty.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -123,6 +124,13 @@ void TerminalProcess::type(const std::string& keys) {
         if (count <= 0) return;
         sent += static_cast<size_t>(count);
     }
+}
+
+void TerminalProcess::send_terminate() const { kill(process_, SIGTERM); }
+
+bool TerminalProcess::echoes() const {
+    termios mode{};
+    return tcgetattr(terminal_, &mode) == 0 && (mode.c_lflag & ECHO) != 0;
 }
 
 bool TerminalProcess::read_some(std::chrono::milliseconds limit) {

@@ -28,6 +28,8 @@ class TerminalProcess {
     TerminalProcess& operator=(const TerminalProcess&) = delete;
 
     void type(const std::string& keys);
+    void send_terminate() const;  // SIGTERM
+    bool echoes() const;          // whether the terminal shows what is typed
     // Waits until `text` has appeared since the last successful wait; what came with it is in seen().
     bool wait_for(const std::string& text, std::chrono::seconds limit = std::chrono::seconds(60));
     const std::string& seen() const { return seen_; }  // everything so far
