@@ -57,9 +57,7 @@ int guarded(Work&& work) {
     }
 }
 
-}  // namespace
-
-int run_command_line(int argc, char** argv) {
+int dispatch(int argc, char** argv) {
     CLI::App app(
         "Octavo: chat with a hybrid mixture-of-experts model over very long contexts.\n"
         "Without arguments it chats in this terminal for now (the window comes later).",
@@ -90,5 +88,9 @@ int run_command_line(int argc, char** argv) {
     if (self_test.wanted) return guarded([&self_test] { return run_self_test(self_test); });
     return fail({ErrorKind::usage, "say what to do: 'octavo --help' lists the commands."});
 }
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) { return end_output(dispatch(argc, argv)); }
 
 }  // namespace octavo

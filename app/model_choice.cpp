@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "app/printable_text.h"
 #include "app/size_text.h"
 #include "models/bundled/bundled.h"
 
@@ -15,8 +16,7 @@ Result<std::shared_ptr<const Model>> open_chosen_model(const std::string& path) 
 Status need_tokenizer(const Model& model) {
     if (model.tokenizer) return {};
     return Error{ErrorKind::input,
-                 fmt::format("{} has no vocabulary that is understood, so it takes token ids only (logits --ids).",
-                             model.source)};
+                 fmt::format("{} takes token ids only (logits --ids): {}", model.source, model.tokenizer_error)};
 }
 
 Status need_chat(const Model& model) {
@@ -27,9 +27,10 @@ Status need_chat(const Model& model) {
 
 std::string model_line(const Model& model) {
     std::string types;
-    for (const auto& [type, bytes] : model.bytes_by_type) types += fmt::format(", {} {}", bytes_text(bytes), type);
-    return fmt::format("{} ({}, {}, {:.1f} M parameters{})", model.name, model.source, model.format,
-                       static_cast<double>(model.parameters) / 1e6, types);
+    for (const auto& [type, bytes] : model.bytes_by_type)
+        types += fmt::format(", {} {}", bytes_text(bytes), printable_line(type));
+    return fmt::format("{} ({}, {}, {:.1f} M parameters{})", printable_line(model.name), printable_line(model.source),
+                       model.format, static_cast<double>(model.parameters) / 1e6, types);
 }
 
 }  // namespace octavo

@@ -8,6 +8,7 @@
 #include "app/text_file.h"
 #include "models/bundled/bundled.h"
 #include "models/gguf/checkpoint.h"
+#include "models/model.h"
 #include "models/safetensors/checkpoint.h"
 
 namespace octavo {
@@ -46,7 +47,7 @@ Result<std::vector<MetadataLine>> read_config(const std::filesystem::path& folde
 
 Result<ModelContents> from_folder(const std::filesystem::path& folder) {
     Result<SafetensorsCheckpoint> checkpoint = open_safetensors(folder);
-    if (!checkpoint) return checkpoint.error();
+    if (!checkpoint) return in_model_file(checkpoint.error(), folder.string());
     Result<std::vector<MetadataLine>> config = read_config(folder);
     if (!config) return config.error();
     return ModelContents{"safetensors", std::move(*config), std::move(checkpoint->tensors),
@@ -60,7 +61,7 @@ Result<ModelContents> read_model_contents(const std::filesystem::path& path) {
     if (std::filesystem::is_directory(path, ignored)) return from_folder(path);
     if (path.extension() == ".safetensors" || path.extension() == ".json") return from_folder(path.parent_path());
     Result<GgufCheckpoint> checkpoint = path.empty() ? open_gguf(bundled_model()) : open_gguf(path);
-    if (!checkpoint) return checkpoint.error();
+    if (!checkpoint) return in_model_file(checkpoint.error(), path.empty() ? "bundled" : path.string());
     return from_gguf(std::move(*checkpoint));
 }
 

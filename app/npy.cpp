@@ -10,7 +10,9 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <system_error>
 
+#include "app/output_target.h"
 #include "kernels/base/half.h"
 
 namespace octavo {
@@ -19,6 +21,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the header written here says little-endian");
 
 constexpr size_t kFixedHeaderBytes = 10;  // magic, version, length
+constexpr std::string_view kMagic = "\x93NUMPY";
 
 std::string npy_header(const std::vector<int64_t>& shape) {
     std::string sizes;
@@ -27,7 +30,7 @@ std::string npy_header(const std::vector<int64_t>& shape) {
     while ((kFixedHeaderBytes + dictionary.size() + 1) % 64 != 0) dictionary += ' ';
     dictionary += '\n';
     const auto length = static_cast<uint16_t>(dictionary.size());
-    std::string header = "\x93NUMPY";
+    std::string header(kMagic);
     header += '\x01';
     header += '\x00';
     header += static_cast<char>(length & 0xff);
@@ -81,7 +84,7 @@ Result<NpyFloats> parse_npy(std::string_view bytes, const std::string& name) {
     const auto broken = [&name](const char* what) {
         return Error{ErrorKind::input, fmt::format("{} cannot be read as a NumPy array: {}.", name, what)};
     };
-    if (bytes.size() < kFixedHeaderBytes || !bytes.starts_with("\x93NUMPY")) return broken("it is no .npy file");
+    if (bytes.size() < kFixedHeaderBytes || !bytes.starts_with(kMagic)) return broken("it is no .npy file");
     if (bytes[6] != 1) return broken("only version 1 of the format is read");
     const size_t header_bytes = static_cast<uint8_t>(bytes[8]) | static_cast<size_t>(static_cast<uint8_t>(bytes[9]))
                                                                      << 8;
@@ -104,6 +107,16 @@ Result<NpyFloats> parse_npy(std::string_view bytes, const std::string& name) {
     return NpyFloats{*shape, load_values<float>(data, [](float value) { return value; })};
 }
 
+// A name typed by mistake must not destroy a model.
+bool holds_something_else(const std::filesystem::path& path) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(path, ignored)) return false;
+    std::string start(kMagic.size(), '\0');
+    std::ifstream in(path, std::ios::binary);
+    in.read(start.data(), static_cast<std::streamsize>(start.size()));
+    return in.gcount() > 0 && start != kMagic;
+}
+
 }  // namespace
 
 Result<NpyFloats> read_npy(const std::filesystem::path& path) {
@@ -113,6 +126,15 @@ Result<NpyFloats> read_npy(const std::filesystem::path& path) {
     if (!in || !bytes)
         return Error{ErrorKind::io, fmt::format("{} could not be read: check that the file is there.", path.string())};
     return parse_npy(bytes.view(), path.string());
+}
+
+Status check_npy_target(const std::filesystem::path& path) {
+    if (path == "-") return Error{ErrorKind::usage, "-o -: an array is no text for standard output; name a file."};
+    if (holds_something_else(path))
+        return Error{
+            ErrorKind::usage,
+            fmt::format("{} exists and is no .npy file, so it is not overwritten: name another file.", path.string())};
+    return check_writable(path);
 }
 
 Status write_npy(const std::filesystem::path& path, const std::vector<int64_t>& shape, std::span<const float> values) {

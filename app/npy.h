@@ -12,6 +12,9 @@
 
 namespace octavo {
 
+// Whether the file can be written, and is new, empty or an array already. Call it before the work starts.
+Status check_npy_target(const std::filesystem::path& path);
+
 // `values` has the product of `shape` elements, last dimension fastest.
 Status write_npy(const std::filesystem::path& path, const std::vector<int64_t>& shape, std::span<const float> values);
 

@@ -37,9 +37,20 @@ CLI::Option* add_count_option(CLI::App& command, const std::string& name, int64_
         ->type_name("N");
 }
 
+CLI::Option* add_file_option(CLI::App& command, const std::string& name, std::string& value,
+                             const std::string& description) {
+    return command.add_option(name, value, description)
+        ->type_name("FILE")
+        ->check(not_empty("the name is empty (an unset variable?): name a file, or leave the option away."));
+}
+
+CLI::Validator not_empty(const std::string& sentence) {
+    return {[sentence](const std::string& text) { return text.empty() ? sentence : std::string(); }, ""};
+}
+
 void add_model_options(CLI::App& command, ModelOptions& options) {
-    command.add_option("-m,--model", options.model, "Model: a GGUF file or a folder of safetensors (default: bundled)")
-        ->type_name("FILE");
+    add_file_option(command, "-m,--model", options.model,
+                    "Model: a GGUF file or a folder of safetensors (default: bundled)");
     command.add_option("--device", options.device, "auto, cpu or cuda")->type_name("D")->capture_default_str();
     command.add_option("--threads", options.threads, "Worker threads (default: one per physical core)")
         ->type_name("N")
@@ -47,8 +58,7 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
 }
 
 void add_cache_options(CLI::App& command, CacheOptions& options) {
-    command
-        .add_option("--kv", options.kv, "Scheme of the KV cache ('octavo memory' lists them); k=A,v=B for one each")
+    command.add_option("--kv", options.kv, "Scheme of the KV cache ('octavo memory' lists them); k=A,v=B for one each")
         ->type_name("SCHEME")
         ->capture_default_str();
     add_count_option(command, "--ctx", options.context,

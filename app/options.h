@@ -10,6 +10,7 @@
 namespace CLI {
 class App;
 class Option;
+class Validator;
 }  // namespace CLI
 
 namespace octavo {
@@ -44,6 +45,13 @@ void add_cache_options(CLI::App& command, CacheOptions& options);
 // Options that make a model harder for KV formats, to test these.
 void add_testing_options(CLI::App& command, CacheOptions& options);
 void add_json_option(CLI::App& command, JsonOption& option);
+
+// An option for the name of a file. An empty one, as an unset variable in a script gives, is refused: it must not stand
+// for the default.
+CLI::Option* add_file_option(CLI::App& command, const std::string& name, std::string& value,
+                             const std::string& description);
+// Refuses an empty value with `sentence`.
+CLI::Validator not_empty(const std::string& sentence);
 
 // An option for a size with a suffix (see parse_size).
 CLI::Option* add_size_option(CLI::App& command, const std::string& name, int64_t& value,

@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <system_error>
 
+#include "app/printable_text.h"
 #include "app/text_file.h"
 
 namespace octavo {
@@ -23,25 +21,24 @@ void print_result(const JsonOption& json, std::string_view text) {
     if (!json.to_stdout()) print_to(stdout, text);
 }
 
-void print_error(std::string_view message) { print_to(stderr, fmt::format("octavo: {}\n", message)); }
+// Messages may quote files.
+void print_error(std::string_view message) { print_to(stderr, fmt::format("octavo: {}\n", printable_text(message))); }
 
 int fail(const Error& error) {
     print_error(error.message);
     return exit_code(error.kind);
 }
 
-Status check_json_target(const JsonOption& json) {
-    return json.wanted && json.file != "-" ? check_overwrites_json_only(json.file) : Status();
+int end_output(int exit_code) {
+    const bool flushed = std::fflush(stdout) == 0;
+    if (flushed && std::ferror(stdout) == 0) return exit_code;
+    const int code =
+        fail({ErrorKind::io, "standard output could not be written to its end: it is closed, or the disk is full."});
+    return exit_code == 0 ? code : exit_code;
 }
 
-Status check_overwrites_json_only(const std::string& file) {
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(file, ignored)) return {};
-    std::ifstream in(file, std::ios::binary);
-    const int first = in.get();
-    if (first == std::ifstream::traits_type::eof() || first == '{' || first == '[') return {};
-    return Error{ErrorKind::usage,
-                 fmt::format("{} exists and is not JSON, so it is not overwritten: name another file.", file)};
+Status check_json_target(const JsonOption& json) {
+    return json.wanted && json.file != "-" ? check_overwrites_json_only(json.file) : Status();
 }
 
 Status write_json_text(const JsonOption& json, const std::string& text) {

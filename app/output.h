@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "app/options.h"
+#include "app/output_target.h"
 #include "kernels/base/error.h"
 
 namespace octavo {
@@ -21,10 +22,12 @@ void print_error(std::string_view message);
 // Says the error and gives the exit code that belongs to it.
 int fail(const Error& error);
 
-// Refuses a file that exists and is not JSON, so that a forgotten file name cannot overwrite a model. Call it before
-// the work starts.
+// The end of every command: where standard output could not take all of it, says so and turns success into failure.
+// (A reader that leaves, as `head` does, ends the program by SIGPIPE before.)
+int end_output(int exit_code);
+
+// Whether the file of --json can be written, and holds nothing but JSON now. Call it before the work starts.
 Status check_json_target(const JsonOption& json);
-Status check_overwrites_json_only(const std::string& file);
 
 Status write_json_text(const JsonOption& json, const std::string& text);
 

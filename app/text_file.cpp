@@ -4,11 +4,15 @@
 
 #include <fstream>
 #include <iostream>
-#include <iterator>
 #include <system_error>
+
+#include "app/size_text.h"
 
 namespace octavo {
 namespace {
+
+// A whole context of 262,144 tokens is about 1 MiB of text.
+constexpr size_t kMaxTextBytes = size_t{64} << 20;
 
 // Length of the well-formed character at the start of `text`; 0 when there is none.
 size_t utf8_character_bytes(std::string_view text) {
@@ -28,16 +32,42 @@ size_t utf8_character_bytes(std::string_view text) {
     return length;
 }
 
-Result<std::string> read_bytes(const std::filesystem::path& path) {
-    if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-    std::error_code error;
-    if (std::filesystem::is_directory(path, error))
-        return Error{ErrorKind::input, fmt::format("{} is a folder: name a text file.", path.string())};
-    std::ifstream in(path, std::ios::binary);
-    if (!in) return Error{ErrorKind::io, fmt::format("{} could not be opened: check the name.", path.string())};
-    std::string text(std::istreambuf_iterator<char>(in), {});
-    if (in.bad()) return Error{ErrorKind::io, fmt::format("{} could not be read to its end.", path.string())};
+Error too_long(const std::string& name) {
+    return {ErrorKind::input, fmt::format("{} is longer than {}, the most that is read as text: take a part of it.",
+                                          name, bytes_text(static_cast<int64_t>(kMaxTextBytes)))};
+}
+
+// To the end of `in`, or refused once it goes beyond the limit: an endless pipe must not fill the memory.
+Result<std::string> read_stream(std::istream& in, const std::string& name) {
+    std::string text;
+    std::string part(1 << 16, '\0');
+    while (in) {
+        in.read(part.data(), static_cast<std::streamsize>(part.size()));
+        text.append(part, 0, static_cast<size_t>(in.gcount()));
+        if (text.size() > kMaxTextBytes) return too_long(name);
+    }
+    if (in.bad()) return Error{ErrorKind::io, fmt::format("{} could not be read to its end.", name)};
     return text;
+}
+
+Result<std::string> read_bytes(const std::filesystem::path& path) {
+    if (path == "-") return read_stream(std::cin, "Standard input");
+    const std::string name = path.string();
+    std::error_code error;
+    const auto status = std::filesystem::status(path, error);
+    if (std::filesystem::is_directory(status))
+        return Error{ErrorKind::input, fmt::format("{} is a folder: name a text file.", name)};
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+        return Error{ErrorKind::input,
+                     fmt::format("{} is a device or a pipe: name a text file, or '-' for standard input.", name)};
+    std::ifstream in(path, std::ios::binary);
+    if (!in) return Error{ErrorKind::io, fmt::format("{} could not be opened: check name and permissions.", name)};
+    const uintmax_t bytes = std::filesystem::file_size(path, error);
+    if (!error && bytes > kMaxTextBytes)
+        return Error{ErrorKind::input, fmt::format("{} has {}; at most {} are read as text: take a part of it.", name,
+                                                   bytes_text(static_cast<int64_t>(bytes)),
+                                                   bytes_text(static_cast<int64_t>(kMaxTextBytes)))};
+    return read_stream(in, name);
 }
 
 }  // namespace

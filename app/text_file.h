@@ -9,7 +9,8 @@
 
 namespace octavo {
 
-// The whole file; "-" reads standard input to its end. Refused, with the place, when it is not UTF-8 text.
+// The whole file, a regular one of at most 64 MiB; "-" reads standard input to its end, up to the same limit. Refused,
+// with the place, when it is not UTF-8 text.
 Result<std::string> read_text_file(const std::filesystem::path& path);
 Status write_text_file(const std::filesystem::path& path, std::string_view text);
 

@@ -6,25 +6,44 @@
 
 namespace octavo {
 
+namespace {
+
+constexpr std::string_view kSpace = " \t\r\n";
+
+bool is_space(char c) { return kSpace.find(c) != std::string_view::npos; }
+
+std::string_view trimmed(std::string_view text) {
+    while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+    while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+    return text;
+}
+
+Error no_number(std::string_view whole, std::string_view rest) {
+    const std::string place =
+        rest.empty() ? "its end" : fmt::format("place {} ('{}')", rest.data() - whole.data(), rest.substr(0, 12));
+    return {ErrorKind::usage, fmt::format("the list of token ids has no number at {}.", place)};
+}
+
+}  // namespace
+
 Result<std::vector<int32_t>> parse_token_list(std::string_view text) {
+    std::string_view rest = trimmed(text);
+    if (rest.starts_with('[') && rest.ends_with(']')) rest = trimmed(rest.substr(1, rest.size() - 2));
+    if (rest.empty()) return Error{ErrorKind::usage, "the list of token ids is empty."};
     std::vector<int32_t> ids;
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    while (at != end) {
-        if (std::string_view(" ,\t\r\n[]").find(*at) != std::string_view::npos) {
-            ++at;
-            continue;
-        }
+    for (;;) {
         int32_t id = 0;
-        const auto [next, error] = std::from_chars(at, end, id);
-        if (error != std::errc())
-            return Error{ErrorKind::usage, fmt::format("the list of token ids has no number at place {} ('{}').",
-                                                       at - text.data(), std::string(at, std::min(at + 12, end)))};
+        const auto [next, error] = std::from_chars(rest.data(), rest.data() + rest.size(), id);
+        if (error != std::errc()) return no_number(text, rest);
         ids.push_back(id);
-        at = next;
+        const std::string_view after = rest.substr(static_cast<size_t>(next - rest.data()));
+        if (after.empty()) return ids;
+        // Between two numbers: space, or one comma with or without space.
+        std::string_view follows = trimmed(after);
+        const bool comma = follows.starts_with(',');
+        if (!comma && !is_space(after.front())) return no_number(text, after);
+        rest = comma ? trimmed(follows.substr(1)) : follows;
     }
-    if (ids.empty()) return Error{ErrorKind::usage, "the list of token ids is empty."};
-    return ids;
 }
 
 std::string token_list_text(const std::vector<int32_t>& ids) {

@@ -10,7 +10,7 @@ namespace octavo {
 namespace {
 
 Result<std::shared_ptr<const Model>> shared(Result<Model> model, const std::string& source) {
-    if (!model) return Error{model.error().kind, fmt::format("{}: {}.", source, model.error().message)};
+    if (!model) return in_model_file(model.error(), source);
     return std::shared_ptr<const Model>(std::make_shared<Model>(std::move(*model)));
 }
 
@@ -19,6 +19,19 @@ bool is_safetensors_part(const std::filesystem::path& path) {
 }
 
 }  // namespace
+
+Error in_model_file(const Error& error, const std::string& source) {
+    std::string message = error.message;
+    const bool names_it = error.kind == ErrorKind::io && message.find(source) != std::string::npos;
+    if (!names_it) message = fmt::format("{}: {}", source, message);
+    if (!message.ends_with('.')) message += '.';
+    return {error.kind, std::move(message)};
+}
+
+void set_no_tokenizer(Model& model, const std::string& reason) {
+    model.tokenizer_error = reason;
+    model.notes.push_back(reason + " Only token ids can be used.");
+}
 
 void set_chat_template(Model& model, std::string_view source) {
     if (source.empty()) model.notes.emplace_back("The file has no chat template; plain ChatML is used.");

@@ -40,14 +40,18 @@ struct Model {
 
     HybridConfig config;
     HybridWeights weights;
-    std::shared_ptr<const Tokenizer> tokenizer;      // nullptr: the file has none (then only ids work)
-    std::optional<ChatTemplate> chat;                // absent: `chat_error` says why
+    std::shared_ptr<const Tokenizer> tokenizer;  // nullptr: only ids work; `tokenizer_error` says why
+    std::string tokenizer_error;
+    std::optional<ChatTemplate> chat;  // absent: `chat_error` says why
     std::string chat_error;
     SamplingHints sampling;
 
     // Owners of what the views above point into (mapped files, float arenas).
     std::vector<std::shared_ptr<const void>> owners;
 };
+
+// The error with the name of the file in front, where it does not say it already; always ends with one full stop.
+Error in_model_file(const Error& error, const std::string& source);
 
 // `path`: a GGUF file, or a folder with config.json and safetensors (or one of its files).
 Result<std::shared_ptr<const Model>> open_model(const std::filesystem::path& path);

@@ -16,12 +16,12 @@ Status read_tokenizer(const GgufMetadata& metadata, Model& model) {
     const auto found = read_gguf_vocabulary(metadata, model.config.vocab);
     if (!found) return found.error();
     if (!*found) {
-        model.notes.emplace_back("The file has no tokenizer; only token ids can be used.");
+        set_no_tokenizer(model, "The file has no tokenizer.");
         return {};
     }
     const GgufVocabulary& vocabulary = **found;
     if (vocabulary.model == "gpt2") {
-        model.notes.emplace_back("Byte-level BPE tokenizers are not supported yet; only token ids can be used.");
+        set_no_tokenizer(model, "Byte-level BPE tokenizers are not supported yet.");
         return {};
     }
     SentencePieceSource source;

@@ -69,12 +69,18 @@ Status read_tokenizer(const std::filesystem::path& folder, const SpecialIds& ids
     if (!*serialized) {
         std::error_code ignored;
         const bool other = std::filesystem::exists(folder / "tokenizer.json", ignored);
-        model.notes.emplace_back(other ? "Byte-level BPE tokenizers are not supported yet; only token ids can be used."
-                                       : "The folder has no tokenizer; only token ids can be used.");
+        set_no_tokenizer(model,
+                         other ? "The folder has tokenizer.json, a byte-level BPE tokenizer, which is not supported "
+                                 "yet, and no tokenizer.model."
+                               : "The folder has no tokenizer.model.");
         return {};
     }
     Result<std::shared_ptr<const Tokenizer>> tokenizer = make_sentencepiece(**serialized, ids);
-    if (!tokenizer) return Error{tokenizer.error().kind, "tokenizer.model: " + tokenizer.error().message};
+    if (!tokenizer) {
+        const std::string& message = tokenizer.error().message;
+        return Error{tokenizer.error().kind,
+                     message.starts_with("tokenizer.model") ? message : "tokenizer.model: " + message};
+    }
     model.tokenizer = std::move(*tokenizer);
     return {};
 }

@@ -13,6 +13,7 @@
 #include "app/model_contents.h"
 #include "app/npy.h"
 #include "app/output.h"
+#include "app/printable_text.h"
 #include "app/size_text.h"
 
 namespace octavo {
@@ -53,7 +54,7 @@ std::string model_text(const Model& model) {
     const HybridConfig& c = model.config;
     std::string text = model_line(model) + "\n";
     text += fmt::format("{}: {} layers ({} full attention, {} Gated DeltaNet), width {}, context {} tokens\n",
-                        c.architecture, c.layers, c.attention_layers(), c.gdn_layers(), c.hidden,
+                        printable_line(c.architecture), c.layers, c.attention_layers(), c.gdn_layers(), c.hidden,
                         group_digits(c.context_length));
     text += fmt::format("attention: {} query heads, {} KV heads, head_dim {}, {} rotary dims\n", c.heads, c.kv_heads,
                         c.head_dim, c.rope_dims);
@@ -68,20 +69,22 @@ std::string model_text(const Model& model) {
         text += fmt::format("tokenizer: {}, {} tokens\n", model.tokenizer->family(),
                             group_digits(model.tokenizer->vocab_size()));
     if (model.chat) text += fmt::format("chat template: dialect {}\n", model.chat->dialect().name);
-    for (const std::string& note : model.notes) text += fmt::format("note: {}\n", note);
+    for (const std::string& note : model.notes) text += fmt::format("note: {}\n", printable_line(note));
     return text;
 }
 
 void print_all(const Options& options, const ModelContents& contents, const Verdict& verdict) {
     std::string text = verdict.model ? model_text(*verdict.model) : contents.format + "\n";
-    for (const std::string& sentence : verdict.unsupported) text += fmt::format("not supported: {}\n", sentence);
+    for (const std::string& sentence : verdict.unsupported)
+        text += fmt::format("not supported: {}\n", printable_line(sentence));
     text += fmt::format("\n{} metadata keys\n", contents.metadata.size());
     for (const MetadataLine& line : contents.metadata)
-        text += fmt::format("  {} = {}  ({})\n", line.key, line.value, line.type);
+        text += fmt::format("  {} = {}  ({})\n", printable_line(line.key), printable_line(line.value), line.type);
     text += fmt::format("\n{} tensors\n", contents.tensors.tensors().size());
     for (const StoredTensor& tensor : contents.tensors.tensors())
-        text += fmt::format("  {:<40} {:<6} {:<18} {:>14} bytes\n", tensor.name, tensor.type_name,
-                            shape_text(tensor.shape), group_digits(static_cast<int64_t>(tensor.data.size())));
+        text += fmt::format("  {:<40} {:<6} {:<18} {:>14} bytes\n", printable_line(tensor.name),
+                            printable_line(tensor.type_name), shape_text(tensor.shape),
+                            group_digits(static_cast<int64_t>(tensor.data.size())));
     print_result(options.json, text);
 }
 
@@ -132,12 +135,13 @@ int write_tensor(const Options& options, const ModelContents& contents) {
         return fail(
             {ErrorKind::usage, fmt::format("The file has no tensor {}: inspect it without --tensor.", options.tensor)});
     const StoredTensor& tensor = contents.tensors.tensors()[static_cast<size_t>(index)];
+    if (const Status target = check_npy_target(options.output); !target) return fail(target.error());
     const Result<std::vector<float>> values = decode_tensor(tensor);
     if (!values) return fail(values.error());
     const Status written = write_npy(options.output, tensor.shape, *values);
     if (!written) return fail(written.error());
-    print_result(options.json,
-                 fmt::format("{}: {} {} as float32\n", options.output, tensor.name, shape_text(tensor.shape)));
+    print_result(options.json, fmt::format("{}: {} {} as float32\n", options.output, printable_line(tensor.name),
+                                           shape_text(tensor.shape)));
     return finish(
         options.json,
         nlohmann::json{
@@ -158,12 +162,12 @@ int run(const Options& options) {
 
 RunCommand add_inspect_command(CLI::App& command) {
     auto options = std::make_shared<Options>();
-    command.add_option("file,-m,--model", options->model, "A GGUF file or a folder of safetensors (default: bundled)")
-        ->type_name("FILE");
+    add_file_option(command, "file,-m,--model", options->model,
+                    "A GGUF file or a folder of safetensors (default: bundled)");
     CLI::Option* tensor =
         command.add_option("--tensor", options->tensor, "Decode one tensor to float32 ...")->type_name("NAME");
     CLI::Option* output =
-        command.add_option("-o,--output", options->output, "... and write it here")->type_name("FILE.npy");
+        add_file_option(command, "-o,--output", options->output, "... and write it here")->type_name("FILE.npy");
     tensor->needs(output);
     output->needs(tensor);
     add_json_option(command, options->json);

@@ -94,6 +94,7 @@ Result<LogitRows> compute(Engine& engine, const std::vector<int32_t>& ids, const
 
 int run(const Options& options) {
     if (const Status target = check_json_target(options.json); !target) return fail(target.error());
+    if (const Status target = check_npy_target(options.output); !target) return fail(target.error());
     const Result<std::unique_ptr<Engine>> engine = start_engine(options.model, options.cache);
     if (!engine) return fail(engine.error());
     const Model& model = (*engine)->model();
@@ -103,7 +104,9 @@ int run(const Options& options) {
     const auto tokens = static_cast<int64_t>(ids->size());
     const Result<std::vector<int64_t>> parts = part_sizes(options, tokens);
     if (!parts) return fail(parts.error());
-    const int64_t rows = options.last == 0 ? tokens : std::min(options.last, tokens);
+    if (options.last > tokens)
+        return fail({ErrorKind::usage, fmt::format("--last {}: the prompt has only {} tokens.", options.last, tokens)});
+    const int64_t rows = options.last == 0 ? tokens : options.last;
     const Result<LogitRows> logits = compute(**engine, *ids, *parts, rows);
     if (!logits) return fail(logits.error());
     const Status written = write_npy(options.output, {rows, model.config.vocab}, logits->values);
@@ -136,15 +139,20 @@ int run(const Options& options) {
 RunCommand add_logits_command(CLI::App& command) {
     auto options = std::make_shared<Options>();
     CLI::Option_group* input = command.add_option_group("prompt", "One of these");
-    input->add_option("--ids", options->ids, "Token ids, \"1,2,3\"")->type_name("LIST");
-    input->add_option("--text", options->text, "Text, encoded without special tokens")->type_name("T");
-    input->add_option("--ids-file", options->ids_file, "File of token ids: numbers, or a JSON array")
-        ->type_name("FILE");
+    input->add_option("--ids", options->ids, "Token ids, \"1,2,3\"")
+        ->type_name("LIST")
+        ->check(not_empty("the list of token ids is empty."));
+    input->add_option("--text", options->text, "Text, encoded without special tokens")
+        ->type_name("T")
+        ->check(not_empty("the text is empty: logits need at least one token."));
+    add_file_option(*input, "--ids-file", options->ids_file, "File of token ids: numbers, or a JSON array");
     input->require_option(1);
     add_count_option(command, "--last", options->last, "Only the last N positions (default: all)");
     command.add_option("--split", options->split, "Read the prompt in parts of these sizes, \"1,63,64\"")
         ->type_name("LIST");
-    command.add_option("-o,--output", options->output, "float32 [positions, vocab]")->type_name("FILE.npy")->required();
+    add_file_option(command, "-o,--output", options->output, "float32 [positions, vocab]")
+        ->type_name("FILE.npy")
+        ->required();
     add_model_options(command, options->model);
     add_cache_options(command, options->cache);
     add_testing_options(command, options->cache);

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -32,46 +33,86 @@ struct SchemeRow {
     std::string scheme;
     int64_t bytes_per_token = 0;
     int64_t tokens_per_gib = 0;
-    int64_t max_context = 0;
+    int64_t max_context = 0;  // tokens; 0 too where the scheme cannot store this model's rows
+    bool supported = true;    // by the model's head_dim
 };
 
-// The longest context that the free memory holds beside what is needed at any length.
-std::vector<SchemeRow> scheme_rows(const Engine& engine, const EngineOptions& options, int64_t free_bytes) {
+// The longest conversation in `settings` that `free_bytes` hold, beside all that is needed at any length: weights,
+// state, workspace, and the scheme's own FP16 copies. Checkpoints are left out: they are thinned for lack of memory.
+int64_t largest_context(const Engine& engine, SessionOptions session, const KvSettings& settings, int64_t free_bytes) {
+    const HybridConfig& config = engine.model().config;
+    session.kv = settings;
+    session.checkpoint_budget_bytes = 0;
+    const int64_t fixed =
+        total_committed_bytes(planned_memory(engine.model(), session, 0, engine.info().workspace_bytes));
+    if (fixed > free_bytes) return 0;
+    const KvShape shape = kv_shape(config);
+    if (kv_bytes_per_token(shape, settings.scheme) == 0) return config.context_length;  // no full attention
+    const int64_t fits = kv_tokens_in(free_bytes - fixed, shape, settings.scheme);
+    if (fits >= config.context_length) return config.context_length;
+    return fits / KvCache::cells_per_step * KvCache::cells_per_step;  // the cache grows in steps
+}
+
+// Each scheme with its own defaults for window and sinks.
+std::vector<SchemeRow> scheme_rows(const Engine& engine, const SessionOptions& session, int64_t free_bytes) {
     const HybridConfig& config = engine.model().config;
     const KvShape shape = kv_shape(config);
-    SessionOptions empty = options.session;
-    empty.checkpoint_budget_bytes = 0;
-    const int64_t fixed =
-        total_committed_bytes(planned_memory(engine.model(), empty, 0, engine.info().workspace_bytes));
-    const int64_t room = std::max<int64_t>(0, free_bytes - fixed);
     std::vector<SchemeRow> rows;
     for (const KvSchemeSpec& spec : kv_schemes()) {
-        const KvScheme scheme{spec.k, spec.v};
-        const int64_t bytes = kv_bytes_per_token(shape, scheme);
-        const bool free_of_charge = bytes == 0;  // a model without full attention
-        const int64_t fits = free_of_charge ? config.context_length : kv_tokens_in(room, shape, scheme);
-        rows.push_back({std::string(spec.name), bytes, kv_tokens_in(kGiB, shape, scheme),
-                        std::min<int64_t>(config.context_length, fits)});
+        const KvSettings settings = default_kv_settings({spec.k, spec.v});
+        SchemeRow row;
+        row.scheme = spec.name;
+        row.supported = static_cast<bool>(check_kv_settings(settings, shape, INT64_MAX));
+        if (row.supported) {
+            row.bytes_per_token = kv_bytes_per_token(shape, settings.scheme);
+            row.tokens_per_gib = kv_tokens_in(kGiB, shape, settings.scheme);
+            row.max_context = largest_context(engine, session, settings, free_bytes);
+        }
+        rows.push_back(std::move(row));
     }
     return rows;
 }
 
+std::string scheme_table(const std::vector<SchemeRow>& schemes, int head_dim) {
+    std::string text =
+        fmt::format("{:<8} {:>12} {:>14} {:>16}\n", "KV", "bytes/token", "tokens/GiB", "largest context");
+    for (const SchemeRow& row : schemes) {
+        if (row.supported)
+            text += fmt::format("{:<8} {:>12} {:>14} {:>16}\n", row.scheme, group_digits(row.bytes_per_token),
+                                group_digits(row.tokens_per_gib), group_digits(row.max_context));
+        else
+            text += fmt::format("{:<8} not for this model's head_dim of {}\n", row.scheme, head_dim);
+    }
+    return text;
+}
+
+// Checkpoints only come with the conversation: their line is a budget, not a need.
+bool is_budget(const MemoryLine& line) { return line.kind == MemoryLineKind::checkpoints; }
+
+std::string plan_table(const std::vector<MemoryLine>& plan) {
+    const std::string total = "all together, at most";
+    std::vector<std::string> names;
+    size_t width = total.size();
+    for (const MemoryLine& line : plan) {
+        names.push_back(fmt::format("{}{}", memory_line_name(line.kind), is_budget(line) ? ", up to" : ""));
+        width = std::max(width, names.back().size());
+    }
+    std::string text;
+    for (size_t i = 0; i < plan.size(); ++i)
+        text += fmt::format("{:<{}} {:>12}  {}\n", names[i], width, bytes_text(plan[i].committed_bytes), plan[i].where);
+    return text + fmt::format("{:<{}} {:>12}\n", total, width, bytes_text(total_committed_bytes(plan)));
+}
+
 void print_tables(const Options& options, const Engine& engine, const std::vector<SchemeRow>& schemes,
                   const std::vector<MemoryLine>& plan, int64_t free_bytes) {
-    std::string text =
-        fmt::format("{}\n{} of memory are free; the model's context ends at {} tokens\n\n", model_line(engine.model()),
-                    bytes_text(free_bytes), group_digits(engine.model().config.context_length));
-    text += fmt::format("{:<8} {:>12} {:>14} {:>16}\n", "KV", "bytes/token", "tokens/GiB", "largest context");
-    for (const SchemeRow& row : schemes)
-        text += fmt::format("{:<8} {:>12} {:>14} {:>16}\n", row.scheme, group_digits(row.bytes_per_token),
-                            group_digits(row.tokens_per_gib), group_digits(row.max_context));
-    text += fmt::format("\nwith a conversation of {} tokens in {}\n", group_digits(engine.info().context_length),
-                        engine.info().scheme);
-    for (const MemoryLine& line : plan)
-        text += fmt::format("{:<32} {:>12}  {}\n", memory_line_name(line.kind), bytes_text(line.committed_bytes),
-                            line.where);
-    text += fmt::format("{:<32} {:>12}\n", "all together", bytes_text(total_committed_bytes(plan)));
-    print_result(options.json, text);
+    const HybridConfig& config = engine.model().config;
+    print_result(
+        options.json,
+        fmt::format("{}\n{} of memory are free; the model's context ends at {} tokens\n\n{}\nwith a conversation of {} "
+                    "tokens in {}\n{}",
+                    model_line(engine.model()), bytes_text(free_bytes), group_digits(config.context_length),
+                    scheme_table(schemes, config.head_dim), group_digits(engine.info().context_length),
+                    describe_kv_settings(engine.info().kv), plan_table(plan)));
 }
 
 int run(const Options& options) {
@@ -82,7 +123,7 @@ int run(const Options& options) {
     const Result<std::unique_ptr<Engine>> engine = start_engine(options.model, options.cache);
     if (!engine) return fail(engine.error());
 
-    const std::vector<SchemeRow> schemes = scheme_rows(**engine, *engine_choice, free_bytes);
+    const std::vector<SchemeRow> schemes = scheme_rows(**engine, engine_choice->session, free_bytes);
     const EngineInfo& info = (*engine)->info();
     const std::vector<MemoryLine> plan =
         planned_memory((*engine)->model(), engine_choice->session, info.context_length, info.workspace_bytes);
@@ -92,12 +133,14 @@ int run(const Options& options) {
         scheme_list.push_back({{"scheme", row.scheme},
                                {"bytes_per_token", row.bytes_per_token},
                                {"tokens_per_gib", row.tokens_per_gib},
-                               {"max_context", row.max_context}});
+                               {"max_context", row.max_context},
+                               {"supported", row.supported}});
     nlohmann::json plan_list = nlohmann::json::array();
     for (const MemoryLine& line : plan)
         plan_list.push_back({{"line", memory_line_name(line.kind)},
                              {"bytes", line.logical_bytes},
                              {"committed_bytes", line.committed_bytes},
+                             {"budget", is_budget(line)},
                              {"where", line.where}});
     return finish(options.json,
                   nlohmann::json{{"schemes", scheme_list}, {"plan", plan_list}, {"free_bytes", free_bytes}});

@@ -53,11 +53,8 @@ int run(const Options& options) {
 
 RunCommand add_render_command(CLI::App& command) {
     auto options = std::make_shared<Options>();
-    command.add_option("-m,--model", options->model, "Model whose chat template is used (default: bundled)")
-        ->type_name("FILE");
-    command.add_option("--messages", options->messages, "JSON: an array of {\"role\", \"content\"}")
-        ->type_name("FILE")
-        ->required();
+    add_file_option(command, "-m,--model", options->model, "Model whose chat template is used (default: bundled)");
+    add_file_option(command, "--messages", options->messages, "JSON: an array of {\"role\", \"content\"}")->required();
     command.add_flag("--no-think", options->no_think, "Close the thinking block at once, in templates that have one");
     add_json_option(command, options->json);
     return [options] { return run(*options); };

@@ -57,12 +57,13 @@ int run(const Options& options) {
 
 RunCommand add_tokenize_command(CLI::App& command) {
     auto options = std::make_shared<Options>();
-    command.add_option("-m,--model", options->model, "Model whose vocabulary is used (default: bundled)")
-        ->type_name("FILE");
+    add_file_option(command, "-m,--model", options->model, "Model whose vocabulary is used (default: bundled)");
     CLI::Option_group* input = command.add_option_group("input", "One of these");
     input->add_option("--text", options->text, "The text")->type_name("T");
-    input->add_option("-f,--file", options->file, "A UTF-8 text file; '-' is standard input")->type_name("FILE");
-    input->add_option("--decode", options->decode, "Token ids, \"1,2,3\": print their text")->type_name("IDS");
+    add_file_option(*input, "-f,--file", options->file, "A UTF-8 text file; '-' is standard input");
+    input->add_option("--decode", options->decode, "Token ids, \"1,2,3\": print their text")
+        ->type_name("IDS")
+        ->check(not_empty("the list of token ids is empty."));
     input->require_option(1);
     command.add_flag("--special-as-text", options->special_as_text,
                      "Take '<|im_start|>' and the like as plain text, as chat does with what a person types");

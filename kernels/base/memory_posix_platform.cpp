@@ -47,7 +47,8 @@ size_t round_up_to_pages(size_t bytes) { return (bytes + page_bytes() - 1) / pag
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
-    const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    // O_NONBLOCK: opening a named pipe would wait for a writer, perhaps for ever; regular files do not mind.
+    const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (file.get() < 0) return io_error(path, errno);
     struct stat status = {};
     if (fstat(file.get(), &status) != 0) return io_error(path, errno);

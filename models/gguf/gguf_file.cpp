@@ -58,6 +58,11 @@ class Cursor {
     size_t position_ = 0;
 };
 
+bool is_key_character(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == '-';
+}
+
 bool printable_ascii(std::string_view text) {
     return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
 }
@@ -131,12 +136,28 @@ Status read_array(Cursor& cursor, std::span<const std::byte> bytes, GgufEntry& e
     return {};
 }
 
+// Where a length is broken, the text behind it mostly is not; keys are words with dots.
+std::string likely_name(std::span<const std::byte> string) {
+    constexpr size_t kLengthBytes = sizeof(uint64_t);
+    if (string.size() <= kLengthBytes) return {};
+    const std::string_view text(reinterpret_cast<const char*>(string.data()), string.size());
+    size_t end = kLengthBytes;
+    while (end < text.size() && is_key_character(text[end])) ++end;
+    return end == kLengthBytes
+               ? std::string()
+               : fmt::format("; it seems to be {}", quote_name(text.substr(kLengthBytes, end - kLengthBytes)));
+}
+
 Result<GgufEntry> read_entry(Cursor& cursor, std::span<const std::byte> bytes, uint64_t number, uint64_t count,
                              std::string_view previous) {
     const std::string place = previous.empty() ? std::string() : fmt::format(" (it follows {})", quote_name(previous));
+    const uint64_t start = cursor.position();
     const auto key = read_string(cursor, kMaxKeyBytes);
-    if (!key) return bad("key {} of {}{} is longer than the file or than any key may be", number, count, place);
-    if (key->empty()) return bad("key {} of {}{} is an empty key", number, count, place);
+    if (!key) {
+        return bad("key {} of {}{} is longer than the file or than any key may be{}", number, count, place,
+                   likely_name(bytes.subspan(start)));
+    }
+    if (key->empty()) return bad("key {} of {}{} has no name (empty key)", number, count, place);
     if (!printable_ascii(*key)) return bad("key {} is not plain ASCII text", quote_name(*key));
 
     GgufEntry entry;
@@ -211,7 +232,7 @@ Result<Record> read_record(Cursor& cursor, uint64_t number, uint64_t count) {
         return bad("the name of tensor {} of {} goes beyond the file or is longer than {} bytes{}", number, count,
                    kMaxTensorNameBytes, hint);
     }
-    if (name->empty()) return bad("tensor {} of {} has an empty name{}", number, count, hint);
+    if (name->empty()) return bad("tensor {} of {} has no name (empty name){}", number, count, hint);
     if (!printable_ascii(*name)) return bad("tensor name {} is not plain ASCII text{}", quote_name(*name), hint);
     const auto dims = cursor.read<uint32_t>();
     if (!dims) return bad("the file ends inside the record of tensor {}", quote_name(*name));

@@ -198,6 +198,7 @@ std::string empty_charsmap() {
 }  // namespace
 
 Result<SentencePieceModel> read_sentencepiece_model(std::string_view serialized) {
+    if (serialized.empty()) return input_error("tokenizer.model is empty. Fetch it again.");
     SentencePieceModel model;
     std::string_view trainer;
     std::string_view normalizer;

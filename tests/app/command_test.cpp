@@ -78,6 +78,17 @@ TEST(Command, BadUsageIsTold) {
         {{"kv-error", "--k", "/no/such/file"}, "--v"},
         {{"kv-error", "--k", "/no/such/k", "--v", "/no/such/v"}, "/no/such/k"},
         {{"kv-error", "--rotate", "sideways"}, "sideways"},
+        {{"logits", "--ids", "1,,2", "-o", "/dev/null"}, "place 2"},
+        {{"logits", "--ids", "1,2", "--last", "5", "-o", "/dev/null"}, "only 2 tokens"},
+        {{"logits", "--ids", "1,2", "-o", "-"}, "name a file"},
+        {{"logits", "--text", "", "-o", "/dev/null"}, "the text is empty"},
+        {{"logits", "--ids-file", "/dev/zero", "-o", "/dev/null"}, "/dev/zero"},
+        {{"chat", "-m", "", "-p", "x"}, "-m"},
+        {{"tokenize", "--model", "", "--text", "x"}, "-m"},
+        {{"inspect", ""}, "empty"},
+        {{"chat", "-f", "/dev/zero"}, "/dev/zero"},
+        {{"tokenize", "--text", "x", "--json", "/no/such/folder/x.json"}, "/no/such/folder/x.json"},
+        {{"--test", "--json", "/"}, "folder"},
         {{"tokenize"}, ""},
         {{"tokenize", "--decode", "1,abc"}, "abc"},
         {{"render", "--messages", "/no/such/file"}, "/no/such/file"},
@@ -97,6 +108,43 @@ TEST(Command, JsonNeverOverwritesAModel) {
     const ProcessResult result = octavo({"tokenize", "--text", "x", "--json", model});
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_EQ(fs::file_size(model), 13u);
+}
+
+// What a shell does with the program.
+ProcessResult in_shell(const std::string& script) {
+    return run_process({"/bin/sh", "-c", script, OCTAVO_PROGRAM}, "", std::chrono::seconds(30));
+}
+
+TEST(Command, UnwrittenOutputIsAFailure) {
+    for (const char* script :
+         {"\"$0\" tokenize --text hi >/dev/full", "\"$0\" tokenize --text hi --json - >/dev/full",
+          "\"$0\" tokenize --text hi >&-", "\"$0\" chat -p hi -n 2 --json - >/dev/full", "\"$0\" --help >/dev/full"}) {
+        const ProcessResult result = in_shell(script);
+        EXPECT_EQ(result.exit_code, 2) << script;
+        EXPECT_NE(result.errors.find("standard output"), std::string::npos) << script << ": " << result.errors;
+    }
+}
+
+TEST(Command, NamedPipesAreRefusedNotWaitedFor) {
+    const std::string pipe = temporary_file("pipe");
+    fs::remove(pipe);
+    ASSERT_EQ(in_shell("mkfifo '" + pipe + "'").exit_code, 0);
+    for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+             {"inspect", pipe}, {"tokenize", "-f", pipe}, {"render", "--messages", pipe}}) {
+        const ProcessResult result = octavo(arguments);
+        EXPECT_EQ(result.exit_code, 2) << arguments[0];
+        EXPECT_NE(result.errors.find(pipe), std::string::npos) << result.errors;
+    }
+    fs::remove(pipe);
+}
+
+TEST(Command, ErrorsNameTheFileOnceAndEndOnce) {
+    for (const std::string command : {"inspect", "chat"}) {
+        std::vector<std::string> arguments = {command, "-m", "/no/such/model.gguf"};
+        const std::string errors = octavo(arguments).errors;
+        EXPECT_EQ(errors.find("/no/such/model.gguf"), errors.rfind("/no/such/model.gguf")) << errors;
+        EXPECT_EQ(errors.find(".."), std::string::npos) << errors;
+    }
 }
 
 TEST(Command, TokenizeRoundTrips) {
@@ -166,6 +214,7 @@ TEST(Command, MemoryPricesEveryScheme) {
         }
     }
     EXPECT_NE(std::find(names.begin(), names.end(), "f16"), names.end());
+    EXPECT_TRUE(memory["plan"][4]["budget"]) << memory["plan"][4];
     for (const char* field : {"line", "bytes", "where"}) EXPECT_TRUE(memory["plan"][0].contains(field)) << field;
 }
 

@@ -11,7 +11,8 @@
 #include "app/chat/message_file.h"
 #include "app/chat/reply_view.h"
 #include "app/npy.h"
-#include "app/output.h"
+#include "app/output_target.h"
+#include "app/printable_text.h"
 #include "app/size_text.h"
 #include "app/text_file.h"
 #include "app/token_list.h"
@@ -61,7 +62,9 @@ TEST(TokenList, ReadsWhatItWrites) {
     EXPECT_EQ(token_list_text(ids), "1, 22, 333");
     for (const char* text : {"1,22,333", "1, 22, 333", "[1,22,\n333]", "1 22 333"})
         EXPECT_EQ(*parse_token_list(text), ids);
-    for (const char* text : {"", "[]", "1,x", "1,99999999999"}) EXPECT_FALSE(parse_token_list(text)) << text;
+    for (const char* text :
+         {"", "[]", "1,x", "1,99999999999", "1,,2", ",1", "1,", "1, ,2", "[1,2", "1]2", "1-2", "1x", "[,]"})
+        EXPECT_FALSE(parse_token_list(text)) << text;
     EXPECT_TRUE(check_token_ids(ids, 334));
     EXPECT_FALSE(check_token_ids(ids, 333));
     EXPECT_FALSE(check_token_ids({-1}, 333));
@@ -88,11 +91,61 @@ TEST(TextFile, ReadsWholeTextOnly) {
     EXPECT_FALSE(read_text_file(testing::TempDir())) << "a folder";
 }
 
-TEST(TextFile, JsonOverwritesJsonOnly) {
-    EXPECT_TRUE(check_overwrites_json_only("/no/such/file"));
-    EXPECT_TRUE(check_overwrites_json_only(temporary_file("empty.json", "")));
-    EXPECT_TRUE(check_overwrites_json_only(temporary_file("old.json", "{\"a\": 1}")));
-    EXPECT_FALSE(check_overwrites_json_only(temporary_file("model.gguf", "GGUF")));
+TEST(OutputTarget, JsonOverwritesJsonOnly) {
+    const auto allowed = [](const std::string& name, const std::string& content) {
+        return static_cast<bool>(check_overwrites_json_only(temporary_file(name, content)));
+    };
+    EXPECT_TRUE(allowed("empty.json", ""));
+    EXPECT_TRUE(allowed("old.json", "{\"a\": [1, 2]}\n"));
+    EXPECT_FALSE(allowed("model.gguf", "GGUF"));
+    EXPECT_FALSE(allowed("config.ini", "[user]\nname = x\n"));
+    EXPECT_FALSE(allowed("script", "{ echo; }\n"));
+    EXPECT_FALSE(allowed("cut.json", "{\"a\": 1"));
+    EXPECT_FALSE(allowed("lines.json", "{\"a\": 1}\n{\"a\": 2}\n")) << "JSON lines are somebody's data";
+}
+
+TEST(OutputTarget, FindsOutBeforeTheWork) {
+    EXPECT_FALSE(check_writable("/no/such/folder/x.json"));
+    EXPECT_FALSE(check_writable(testing::TempDir())) << "a folder";
+    const fs::path fresh = fs::path(testing::TempDir()) / "octavo_text_test_fresh.json";
+    fs::remove(fresh);
+    EXPECT_TRUE(check_writable(fresh));
+    EXPECT_FALSE(fs::exists(fresh)) << "the check left a file";
+    const std::string old = temporary_file("kept.json", "{}");
+    EXPECT_TRUE(check_overwrites_json_only(old));
+    EXPECT_EQ(fs::file_size(old), 2u);
+}
+
+TEST(OutputTarget, ArraysOverwriteArraysOnly) {
+    EXPECT_FALSE(check_npy_target("-"));
+    EXPECT_FALSE(check_npy_target(temporary_file("model2.gguf", "GGUF")));
+    EXPECT_TRUE(check_npy_target(temporary_file("old.npy", "\x93NUMPY...")));
+    EXPECT_TRUE(check_npy_target(temporary_file("none.npy", "")));
+}
+
+TEST(TextFile, OnlyRegularFilesOfSensibleSize) {
+    const auto endless = read_text_file("/dev/zero");
+    ASSERT_FALSE(endless);
+    EXPECT_NE(endless.error().message.find("device"), std::string::npos) << endless.error().message;
+    const std::string large = temporary_file("large.txt", "x");
+    fs::resize_file(large, (uintmax_t{64} << 20) + 1);  // a hole, not written to the disk
+    const auto too_large = read_text_file(large);
+    fs::remove(large);
+    ASSERT_FALSE(too_large);
+    EXPECT_NE(too_large.error().message.find("64.0 MiB"), std::string::npos) << too_large.error().message;
+}
+
+TEST(PrintableText, TakesThePowerFromControlCharacters) {
+    EXPECT_EQ(printable_line("Qwen3 你好 🦉"), "Qwen3 你好 🦉");
+    EXPECT_EQ(printable_line("a\x1b[31mb\x07"), "a\ufffd[31mb\ufffd");
+    EXPECT_EQ(printable_line("one\ntwo\r\tx"), "one\\ntwo\\r\\tx");
+    EXPECT_EQ(printable_text("one\ntwo\r\tx"), "one\ntwo\\r\tx");
+    EXPECT_EQ(printable_line("\u009b31m\u202eabc\x7f"), "\ufffd31m\ufffdabc\ufffd") << "C1 and direction";
+    EXPECT_EQ(printable_line("\x9b"
+                             "31m \xff cut \xe4\xbd"),
+              "\ufffd31m \ufffd cut \ufffd")
+        << "not UTF-8";
+    EXPECT_EQ(printable_line(std::string("a\0b", 3)), "a\ufffdb");
 }
 
 TEST(MessageFile, RoundTrips) {
