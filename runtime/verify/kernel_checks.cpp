@@ -88,7 +88,7 @@ Status check_moe(Backend& reference, Backend& tested) {
     return {};
 }
 
-// Stores T cells after `before` others in a real cache, then attends over all of them.
+// Two passes over a real cache, `before` tokens and then T; the attention of the second.
 std::vector<float> attend(Backend& backend, const KvSettings& settings, int before, int tokens) {
     constexpr int kHeads = 4, kKvHeads = 2, kDim = 64;
     const int cells = before + tokens;
@@ -103,8 +103,14 @@ std::vector<float> attend(Backend& backend, const KvSettings& settings, int befo
         const size_t offset = count(first, kKvHeads, kDim);
         return KvRows{cache->view(0), first, length, k.data() + offset, v.data() + offset};
     };
-    if (before > 0) backend.kv_store(rows(0, before));
+    if (before > 0) {
+        const KvRows older = rows(0, before);
+        backend.kv_basis(older, nullptr, 0);
+        backend.kv_store(older);
+        backend.kv_overlay(older);
+    }
     const KvRows fresh = rows(before, tokens);
+    backend.kv_basis(fresh, q.data(), kHeads);
     backend.kv_store(fresh);
     Attention op;
     op.cache = fresh.cache;
