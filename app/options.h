@@ -31,7 +31,7 @@ struct CacheOptions {
     std::string encoder = "refined";
     std::string equalise = "off";  // off, free, calibrated
     double outliers = 0;           // for tests: spread of the keys' channels; 0: as the model has them
-    int64_t context = 0;  // tokens; 0: what the model was made for
+    int64_t context = 0;           // tokens; 0: what the model was made for
 };
 
 struct JsonOption {

@@ -101,14 +101,14 @@ struct GatedDelta {
     int value_heads = 0;
     int key_dim = 0;
     int value_dim = 0;
-    const float* qkv = nullptr;                     // [T][2 * key_heads * key_dim + value_heads * value_dim]: q, k, v
-    const float* b = nullptr;                       // [T][value_heads]
-    const float* a = nullptr;                       // [T][value_heads]
-    const float* a_scale = nullptr;                 // [value_heads]: -exp(A_log)
-    const float* dt_bias = nullptr;                 // [value_heads]
+    const float* qkv = nullptr;                       // [T][2 * key_heads * key_dim + value_heads * value_dim]: q, k, v
+    const float* b = nullptr;                         // [T][value_heads]
+    const float* a = nullptr;                         // [T][value_heads]
+    const float* a_scale = nullptr;                   // [value_heads]: -exp(A_log)
+    const float* dt_bias = nullptr;                   // [value_heads]
     const int32_t* key_head_of_value_head = nullptr;  // [value_heads]
-    float* state = nullptr;                         // in and out: [value_heads][key_dim][value_dim]
-    float* out = nullptr;                           // [T][value_heads][value_dim]
+    float* state = nullptr;                           // in and out: [value_heads][key_dim][value_dim]
+    float* out = nullptr;                             // [T][value_heads][value_dim]
     DeltaForm form = DeltaForm::automatic;
 };
 
@@ -130,12 +130,12 @@ struct Moe {
     int tokens = 0;
     int hidden = 0;
     int top_k = 0;
-    std::span<const FfnMatrices> experts;    // [E]; may be empty
-    const FfnMatrices* shared = nullptr;     // may be nullptr
-    const float* x = nullptr;                // [T][hidden]
-    const float* router_logits = nullptr;    // [T][E]
-    const float* shared_gate = nullptr;      // [T] logits; nullptr: factor 1
-    float* y = nullptr;                      // [T][hidden], added to
+    std::span<const FfnMatrices> experts;  // [E]; may be empty
+    const FfnMatrices* shared = nullptr;   // may be nullptr
+    const float* x = nullptr;              // [T][hidden]
+    const float* router_logits = nullptr;  // [T][E]
+    const float* shared_gate = nullptr;    // [T] logits; nullptr: factor 1
+    float* y = nullptr;                    // [T][hidden], added to
 };
 
 class Backend {

@@ -29,12 +29,12 @@ struct KvCodec {
     void (*decode)(const std::byte* payload, const f16_bits* scales, int count, float* x);
 };
 
-inline constexpr int kKvBlock = 32;         // values that share a scale in the block formats
-inline constexpr int kKvGroupCells = 32;    // cells of a per-channel group
+inline constexpr int kKvBlock = 32;       // values that share a scale in the block formats
+inline constexpr int kKvGroupCells = 32;  // cells of a per-channel group
 
 namespace kv_codec {
 
-extern const KvCodec f32, f16, bf16;  // kv_codec_raw.cpp
+extern const KvCodec f32, f16, bf16;              // kv_codec_raw.cpp
 extern const KvCodec q8_0, fp8_e4m3, q6_0, q4_0;  // kv_codec_block.cpp
 extern const KvCodec q8r, q6r, q4r;               // kv_codec_row.cpp
 extern const KvCodec q2, q4_nl;                   // kv_codec_codebook.cpp; q2 serves q2c and q2t
@@ -44,8 +44,9 @@ extern const KvCodec q2, q4_nl;                   // kv_codec_codebook.cpp; q2 s
 // Lloyd-Max quantisers of a unit Gaussian, ascending.
 inline constexpr float kQ2Levels[4] = {-1.510f, -0.4528f, 0.4528f, 1.510f};
 inline constexpr float kQ2Boundary = 0.9816f;
-inline constexpr float kQ4NlLevels[16] = {-2.7326f, -2.0690f, -1.6180f, -1.2562f, -0.9424f, -0.6568f, -0.3881f, -0.1284f,
-                                          0.1284f,  0.3881f,  0.6568f,  0.9424f,  1.2562f,  1.6180f,  2.0690f,  2.7326f};
+inline constexpr float kQ4NlLevels[16] = {-2.7326f, -2.0690f, -1.6180f, -1.2562f, -0.9424f, -0.6568f,
+                                          -0.3881f, -0.1284f, 0.1284f,  0.3881f,  0.6568f,  0.9424f,
+                                          1.2562f,  1.6180f,  2.0690f,  2.7326f};
 
 uint8_t f32_to_e4m3(float value);  // nearest even, saturating at 448; value is finite
 float e4m3_to_f32(uint8_t code);

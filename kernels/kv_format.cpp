@@ -77,17 +77,17 @@ int64_t kv_scale_bytes_per_row(KvFormat format, int head_dim) {
 std::byte* kv_payload_at(const KvView& view, const KvSide& side, int64_t cell, int head) {
     const KvFormatSpec& spec = kv_format_spec(side.format);
     const int64_t row = cell / spec.group_cells * view.kv_heads + head;
-    const int64_t bytes =
-        spec.per_channel() ? int64_t{view.head_dim} * kChannelRunBytes : kv_payload_bytes_per_row(side.format, view.head_dim);
+    const int64_t bytes = spec.per_channel() ? int64_t{view.head_dim} * kChannelRunBytes
+                                             : kv_payload_bytes_per_row(side.format, view.head_dim);
     return side.payload + row * bytes;
 }
 
 f16_bits* kv_scales_at(const KvView& view, const KvSide& side, int64_t cell, int head) {
     const KvFormatSpec& spec = kv_format_spec(side.format);
     const int64_t row = cell / spec.group_cells * view.kv_heads + head;
-    const int64_t scales = spec.per_channel()
-                               ? view.head_dim
-                               : kv_scale_bytes_per_row(side.format, view.head_dim) / static_cast<int64_t>(sizeof(f16_bits));
+    const int64_t scales = spec.per_channel() ? view.head_dim
+                                              : kv_scale_bytes_per_row(side.format, view.head_dim) /
+                                                    static_cast<int64_t>(sizeof(f16_bits));
     return reinterpret_cast<f16_bits*>(side.scales) + row * scales;
 }
 

@@ -18,22 +18,32 @@
 namespace octavo {
 
 enum class KvFormat : uint8_t {
-    f32, f16, bf16,         // as they are
-    q8_0, fp8_e4m3, q6_0, q4_0,  // a scale per 32 values of a row
-    q8r, q6r, q4r,          // a scale per row
-    q2c,                    // two bits per channel: a scale per 32 cells
-    q2t,                    // two bits per token: a scale per 32 values of a row
-    q4_nl,                  // four bits, codebook, a scale per 32 values of a row
+    // as they are
+    f32,
+    f16,
+    bf16,
+    // a scale per 32 values of a row
+    q8_0,
+    fp8_e4m3,
+    q6_0,
+    q4_0,
+    // a scale per row
+    q8r,
+    q6r,
+    q4r,
+    q2c,    // two bits per channel: a scale per 32 cells
+    q2t,    // two bits per token: a scale per 32 values of a row
+    q4_nl,  // four bits, codebook, a scale per 32 values of a row
 };
 
 struct KvFormatSpec {
     KvFormat format;
     std::string_view name;
-    int payload_bits;   // per value
-    int scale_values;   // values of a run that share a float16 scale; kNoScale, or kWholeRow
-    int group_cells;    // cells that are encoded together: 1, or 32 for per-channel formats
-    int dim_multiple;   // head_dim must be a multiple of this
-    bool rotates;       // rows are rotated unless a person says otherwise (kv_formats, section 3)
+    int payload_bits;  // per value
+    int scale_values;  // values of a run that share a float16 scale; kNoScale, or kWholeRow
+    int group_cells;   // cells that are encoded together: 1, or 32 for per-channel formats
+    int dim_multiple;  // head_dim must be a multiple of this
+    bool rotates;      // rows are rotated unless a person says otherwise (kv_formats, section 3)
     const KvCodec* codec;
 
     bool raw() const { return scale_values == 0; }  // no scales: needs no FP16 overlay
@@ -55,10 +65,10 @@ int64_t kv_scale_bytes_per_row(KvFormat format, int head_dim);
 // One side (K or V) of one layer's cache.
 struct KvSide {
     KvFormat format = KvFormat::f16;
-    bool rotate = false;           // rows are stored after a Walsh-Hadamard transform over head_dim
+    bool rotate = false;  // rows are stored after a Walsh-Hadamard transform over head_dim
     std::byte* payload = nullptr;
-    std::byte* scales = nullptr;   // float16; nullptr without scales
-    f16_bits* open = nullptr;      // per-channel formats: [32][kv_heads][head_dim], cell c in slot c mod 32; else nullptr
+    std::byte* scales = nullptr;  // float16; nullptr without scales
+    f16_bits* open = nullptr;  // per-channel formats: [32][kv_heads][head_dim], cell c in slot c mod 32; else nullptr
 };
 
 // FP16 copies beside the quantised cells: the first `sinks` cells and the newest `window` cells. For the query at
@@ -66,17 +76,17 @@ struct KvSide {
 // side, c >= 32 floor((p + 1) / 32) (its open group); otherwise it is decoded from the bulk. The same rule holds in
 // decode and inside a prefill pass, so results do not depend on how a prompt is split.
 struct KvOverlay {
-    int64_t sinks = 0;        // cells [0, sinks)
-    int64_t window = 0;       // cells; the ring has as many slots
-    int64_t window_from = 0;  // cells before this one were never in the ring (the window was widened later)
+    int64_t sinks = 0;           // cells [0, sinks)
+    int64_t window = 0;          // cells; the ring has as many slots
+    int64_t window_from = 0;     // cells before this one were never in the ring (the window was widened later)
     f16_bits* sink_k = nullptr;  // [sinks][kv_heads][head_dim]
     f16_bits* sink_v = nullptr;
     f16_bits* ring_k = nullptr;  // [window][kv_heads][head_dim], cell c in slot c mod window
     f16_bits* ring_v = nullptr;
 };
 
-// One layer's cache as kernels see it. The pools behind it are committed for every cell that is stored or read. Rows are
-// stored in the cache's *basis*: K after norm and rotary (then rotated), V divided by v_scale (then rotated).
+// One layer's cache as kernels see it. The pools behind it are committed for every cell that is stored or read. Rows
+// are stored in the cache's *basis*: K after norm and rotary (then rotated), V divided by v_scale (then rotated).
 struct KvView {
     int kv_heads = 0;
     int head_dim = 0;

@@ -25,11 +25,11 @@
 namespace octavo {
 
 struct SessionOptions {
-    KvSettings kv;                       // raw f16 unless a person chooses
+    KvSettings kv;                          // raw f16 unless a person chooses
     KvEqualise equalise = KvEqualise::off;  // what was done to the model's channels, for reports; a cache lives with it
-    int64_t context_length = 0;          // most tokens of the conversation; 0: the model's own
-    int prefill_chunk = 512;             // tokens of one pass; a cancel waits at most this long
-    int64_t checkpoint_interval = 8192;  // tokens between checkpoints of a long prompt
+    int64_t context_length = 0;             // most tokens of the conversation; 0: the model's own
+    int prefill_chunk = 512;                // tokens of one pass; a cancel waits at most this long
+    int64_t checkpoint_interval = 8192;     // tokens between checkpoints of a long prompt
     int64_t checkpoint_budget_bytes = int64_t{2} << 30;
 };
 
@@ -83,12 +83,12 @@ class Session {
     Status restore(int64_t position);
     void clear() { (void)restore(0); }
 
-    // Other settings for the cache, from here on and for what it holds, without reading the text again. Where the change
-    // ends with KvChangeOutcome::lost the session is empty.
+    // Other settings for the cache, from here on and for what it holds, without reading the text again. Where the
+    // change ends with KvChangeOutcome::lost the session is empty.
     KvChange change_kv(const KvSettings& settings, Job& job, KvChangeRoom room = KvChangeRoom::automatic);
 
-    // Reads all tokens again, so that every cell is exactly what the settings make of it. Cancelled (ErrorKind::cancelled)
-    // or failed, the session is as it was. Needs room for a second cache while it runs.
+    // Reads all tokens again, so that every cell is exactly what the settings make of it. Cancelled
+    // (ErrorKind::cancelled) or failed, the session is as it was. Needs room for a second cache while it runs.
     Result<PrefillReport> rebuild(Job& job);
 
     // How the channels of the model, and so of what the cache holds, are scaled.

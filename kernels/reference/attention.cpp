@@ -27,8 +27,7 @@ class SideReader {
     const float* row(int64_t position, int64_t cell) const {
         const KvOverlay& overlay = op_.cache.overlay;
         const bool in_window = cell > position - overlay.window && cell >= overlay.window_from;
-        const bool in_open_group =
-            spec_.per_channel() && cell >= (position + 1) / kKvGroupCells * kKvGroupCells;
+        const bool in_open_group = spec_.per_channel() && cell >= (position + 1) / kKvGroupCells * kKvGroupCells;
         const bool exact = !spec_.raw() && (cell < overlay.sinks || in_window || in_open_group);
         return (exact ? exact_ : bulk_).data() + cell * op_.cache.head_dim;
     }

@@ -9,9 +9,7 @@ namespace {
 
 using Codes = std::array<uint8_t, kKvBlock>;
 
-uint8_t q2_code(float t) {
-    return static_cast<uint8_t>((t >= -kQ2Boundary) + (t >= 0.0f) + (t >= kQ2Boundary));
-}
+uint8_t q2_code(float t) { return static_cast<uint8_t>((t >= -kQ2Boundary) + (t >= 0.0f) + (t >= kQ2Boundary)); }
 
 // Boundaries lie halfway between neighbouring levels.
 uint8_t q4_nl_code(float t) {

@@ -60,7 +60,8 @@ bool store_side(const KvRows& rows, const Side& side) {
     for (int64_t cell = rows.first_cell; cell < rows.first_cell + rows.tokens; ++cell) {
         if (per_channel && (cell + 1) % kKvGroupCells != 0) continue;
         for (int head = 0; head < rows.cache.kv_heads; ++head) {
-            if (!(per_channel ? store_group(rows, side, cell + 1, head) : store_row(rows, side, cell, head))) return false;
+            if (!(per_channel ? store_group(rows, side, cell + 1, head) : store_row(rows, side, cell, head)))
+                return false;
         }
     }
     return true;
@@ -79,7 +80,8 @@ void copy_row(const KvRows& rows, const Side& side, int64_t cell, f16_bits* base
 void kv_basis(const KvRows& rows, float* q, int heads) {
     const KvView& cache = rows.cache;
     const int dim = cache.head_dim;
-    for (int64_t row = 0; cache.k.rotate && q != nullptr && row < int64_t{rows.tokens} * heads; ++row) hadamard(q + row * dim, dim);
+    for (int64_t row = 0; cache.k.rotate && q != nullptr && row < int64_t{rows.tokens} * heads; ++row)
+        hadamard(q + row * dim, dim);
     for (int64_t row = 0; row < int64_t{rows.tokens} * cache.kv_heads; ++row) {
         if (cache.k.rotate && rows.k != nullptr) hadamard(rows.k + row * dim, dim);
         if (rows.v == nullptr) continue;

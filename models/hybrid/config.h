@@ -11,8 +11,8 @@ namespace octavo {
 enum class LayerKind : uint8_t { gated_delta_net, full_attention };
 
 struct HybridConfig {
-    std::string architecture;  // GGUF name: "qwen3next", "qwen35moe", "qwen35"
-    int layers = 0;            // trunk layers, without draft (MTP) blocks
+    std::string architecture;            // GGUF name: "qwen3next", "qwen35moe", "qwen35"
+    int layers = 0;                      // trunk layers, without draft (MTP) blocks
     std::vector<LayerKind> layer_kinds;  // [layers]
     int hidden = 0;
     int vocab = 0;

@@ -153,10 +153,11 @@ Status Forward::run(std::span<const int32_t> ids, int64_t first_position, const 
             KvView cache = state.attention[attention_index++];
             cache.v_scale = weights.attention->v_scale;
             if (!attention_layer(*weights.attention, cache, first_position, tokens, work)) {
-                return Error{ErrorKind::input,
-                             fmt::format("Layer {} of the model gave keys or values that are not finite numbers, or too "
-                                         "large for the KV format, at tokens {} to {}: the file may be damaged.",
-                                         layer, first_position, first_position + tokens - 1)};
+                return Error{
+                    ErrorKind::input,
+                    fmt::format("Layer {} of the model gave keys or values that are not finite numbers, or too "
+                                "large for the KV format, at tokens {} to {}: the file may be damaged.",
+                                layer, first_position, first_position + tokens - 1)};
             }
         } else {
             delta_net_layer(*weights.delta_net, state.delta_net[delta_net_index++], tokens, work);
@@ -173,8 +174,8 @@ Status Forward::run(std::span<const int32_t> ids, int64_t first_position, const 
     return {};
 }
 
-bool Forward::attention_layer(const AttentionWeights& weights, const KvView& cache, int64_t first_position,
-                              int tokens, const Workspace& work) {
+bool Forward::attention_layer(const AttentionWeights& weights, const KvView& cache, int64_t first_position, int tokens,
+                              const Workspace& work) {
     const HybridConfig& c = *config_;
     const std::array<MatmulTarget, 3> projections{{
         {weights.q_gate, work.q_gate, weights.q_gate.rows, false},
@@ -225,10 +226,10 @@ void Forward::delta_net_layer(const DeltaNetWeights& weights, const SequenceStat
                               const Workspace& work) {
     const HybridConfig& c = *config_;
     const int64_t value_width = static_cast<int64_t>(c.gdn_value_heads) * c.gdn_value_dim;
-    project(weights.qkvz, tokens, work, std::array{Destination{work.qkv, c.conv_channels()},
-                                                   Destination{work.z, value_width}});
-    project(weights.ba, tokens, work, std::array{Destination{work.b, c.gdn_value_heads},
-                                                 Destination{work.a, c.gdn_value_heads}});
+    project(weights.qkvz, tokens, work,
+            std::array{Destination{work.qkv, c.conv_channels()}, Destination{work.z, value_width}});
+    project(weights.ba, tokens, work,
+            std::array{Destination{work.b, c.gdn_value_heads}, Destination{work.a, c.gdn_value_heads}});
 
     CausalConv conv;
     conv.tokens = tokens;

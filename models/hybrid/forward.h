@@ -24,7 +24,7 @@ struct SequenceState {
         float* conv = nullptr;   // [conv_kernel - 1][conv_channels]
         float* state = nullptr;  // [value_heads][key_dim][value_dim]
     };
-    std::vector<KvView> attention;  // one per full-attention layer, in layer order; v_scale is the weights'
+    std::vector<KvView> attention;    // one per full-attention layer, in layer order; v_scale is the weights'
     std::vector<DeltaNet> delta_net;  // one per Gated-DeltaNet layer, in layer order
 };
 

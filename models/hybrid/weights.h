@@ -11,10 +11,10 @@
 namespace octavo {
 
 struct AttentionWeights {
-    Matrix q_gate;                 // [heads * 2 * head_dim][hidden]: per head, query rows then gate rows
-    Matrix k;                      // [kv_heads * head_dim][hidden]
-    Matrix v;                      // [kv_heads * head_dim][hidden]
-    Matrix out;                    // [hidden][heads * head_dim]
+    Matrix q_gate;                  // [heads * 2 * head_dim][hidden]: per head, query rows then gate rows
+    Matrix k;                       // [kv_heads * head_dim][hidden]
+    Matrix v;                       // [kv_heads * head_dim][hidden]
+    Matrix out;                     // [hidden][heads * head_dim]
     const float* q_norm = nullptr;  // [heads][head_dim]
     const float* k_norm = nullptr;  // [kv_heads][head_dim]
     // [kv_heads][head_dim] what V is divided by in the cache and attention's output multiplied by; nullptr: all ones
@@ -45,8 +45,8 @@ struct FeedForwardWeights {
 };
 
 struct LayerWeights {
-    const float* mixer_norm = nullptr;  // [hidden], before attention or Gated DeltaNet
-    const float* ffn_norm = nullptr;    // [hidden], before the feed-forward part
+    const float* mixer_norm = nullptr;          // [hidden], before attention or Gated DeltaNet
+    const float* ffn_norm = nullptr;            // [hidden], before the feed-forward part
     std::optional<AttentionWeights> attention;  // exactly one of the two
     std::optional<DeltaNetWeights> delta_net;
     FeedForwardWeights ffn;

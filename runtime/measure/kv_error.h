@@ -36,8 +36,9 @@ struct KvActivations {
 // ErrorKind::input when sizes do not belong together.
 Status check_activations(const KvActivations& activations);
 
-// Made-up families: "gaussian"; "kurtotic" and "heavy tails" (Student's t with 11 and 5 degrees of freedom: kurtosis 3.9
-// and 9); "outliers 6", "outliers 20", "outliers 75" (four channels of K that much larger, and as much smaller in Q).
+// Made-up families: "gaussian"; "kurtotic" and "heavy tails" (Student's t with 11 and 5 degrees of freedom:
+// kurtosis 3.9 and 9); "outliers 6", "outliers 20", "outliers 75" (four channels of K that much larger, and as much
+// smaller in Q).
 std::span<const std::string_view> kv_error_families();
 Result<KvActivations> make_activations(std::string_view family, int64_t cells, int64_t queries, uint64_t seed);
 

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <numeric>
 
+#include <nlohmann/json.hpp>
 #include "models/hybrid/forward.h"
 #include "models/model.h"
-#include <nlohmann/json.hpp>
 #include "tests/support/npy.h"
 #include "tests/support/paths.h"
 #include "tests/support/random.h"
@@ -45,8 +45,9 @@ std::vector<float> logits_of(const Model& model, Backend& backend, const std::ve
     std::vector<float> all(static_cast<size_t>(tokens) * vocab);
     int position = 0;
     for (int length : pass_lengths(split, tokens, forward->max_tokens(), seed)) {
-        const Status status = forward->run({ids.data() + position, static_cast<size_t>(length)}, position,
-                                           sequence.state(), length, all.data() + static_cast<size_t>(position) * vocab);
+        const Status status =
+            forward->run({ids.data() + position, static_cast<size_t>(length)}, position, sequence.state(), length,
+                         all.data() + static_cast<size_t>(position) * vocab);
         EXPECT_TRUE(status) << status.error().message;
         position += length;
     }
@@ -152,9 +153,8 @@ TEST_P(HfTwin, LogitsAreThoseOfTheFixture) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, HfTwin, testing::Values("hf-qwen35moe", "hf-qwen3next"), [](const auto& info) {
-    return std::string(info.param).substr(3);
-});
+INSTANTIATE_TEST_SUITE_P(All, HfTwin, testing::Values("hf-qwen35moe", "hf-qwen3next"),
+                         [](const auto& info) { return std::string(info.param).substr(3); });
 
 TEST(PocketLogits, OfTheBf16WeightsAreThoseOfTransformers) {
     const auto folder = shared_path("models/pocket/hf");
@@ -176,8 +176,8 @@ TEST(PocketLogits, OfTheBf16WeightsAreThoseOfTransformers) {
         double largest = 0;
         for (size_t row = 0; row < positions.size(); ++row) {
             for (int i = 0; i < vocab; ++i) {
-                const double difference = std::abs(got[static_cast<size_t>(positions[row]) * vocab + i] -
-                                                   want.floats[row * vocab + i]);
+                const double difference =
+                    std::abs(got[static_cast<size_t>(positions[row]) * vocab + i] - want.floats[row * vocab + i]);
                 largest = std::max(largest, difference);
             }
         }

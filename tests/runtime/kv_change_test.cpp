@@ -123,7 +123,9 @@ TEST_F(KvChangeTest, ThereAndBackKeepsTheAnswer) {
     const std::vector<int32_t> ids = some_ids(130, 6);
     const auto session = make(settings_of("q4_0", 32, 8));
     const std::vector<float> before = prefill(*session, ids);
-    const auto best = [](const std::vector<float>& row) { return std::max_element(row.begin(), row.end()) - row.begin(); };
+    const auto best = [](const std::vector<float>& row) {
+        return std::max_element(row.begin(), row.end()) - row.begin();
+    };
     ASSERT_EQ(change(*session, settings_of("q8_0", 32, 8)).outcome, KvChangeOutcome::changed);
     ASSERT_EQ(change(*session, settings_of("q4_0", 32, 8)).outcome, KvChangeOutcome::changed);
     ASSERT_TRUE(session->decode(static_cast<int32_t>(best(before))));
@@ -153,8 +155,8 @@ TEST_F(KvChangeTest, WindowAndSinksWidenAndNarrow) {
 }
 
 TEST_F(KvChangeTest, NarrowingTheWindowReadsTheSameAsHavingHadIt) {
-    // The last layer's reads alone differ: so the very next token after the change equals a conversation whose cells are
-    // the same, which is what a cache with the wide window, read through the narrow one, gives.
+    // The last layer's reads alone differ: so the very next token after the change equals a conversation whose cells
+    // are the same, which is what a cache with the wide window, read through the narrow one, gives.
     const std::vector<int32_t> ids = some_ids(90, 8);
     const auto wide_then_narrow = make(settings_of("q8_0", 64, 0));
     prefill(*wide_then_narrow, {ids.begin(), ids.end() - 1});

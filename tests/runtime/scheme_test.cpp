@@ -70,7 +70,8 @@ TEST(KvMemory, BytesOfEveryScheme) {
     for (const Row& row : {Row{"bf16", 20480, 52428}, Row{"q8_0", 10880, 98689}, Row{"q6_0", 8320, 129055},
                            Row{"q4_0", 5760, 186413}, Row{"q2k", 4480, 239674}}) {
         EXPECT_EQ(bytes(large, row.scheme), row.bytes_per_token) << row.scheme;
-        EXPECT_EQ(kv_tokens_in(int64_t{1} << 30, large, *parse_kv_scheme(row.scheme)), row.tokens_per_gib) << row.scheme;
+        EXPECT_EQ(kv_tokens_in(int64_t{1} << 30, large, *parse_kv_scheme(row.scheme)), row.tokens_per_gib)
+            << row.scheme;
     }
     const auto gib = [](int64_t value) { return static_cast<double>(value) / (int64_t{1} << 30); };
     EXPECT_NEAR(gib(110000 * bytes(large, "bf16")), 2.10, 0.005);

@@ -6,7 +6,8 @@ TestSequence::TestSequence(const HybridConfig& config, KvFormat format, int64_t 
     const auto side = [&] {
         KvSide side;
         side.format = format;
-        side.payload = zeroed(static_cast<size_t>(cells * config.kv_heads * kv_payload_bytes_per_row(format, config.head_dim)));
+        side.payload =
+            zeroed(static_cast<size_t>(cells * config.kv_heads * kv_payload_bytes_per_row(format, config.head_dim)));
         return side;
     };
     for (LayerKind kind : config.layer_kinds) {
