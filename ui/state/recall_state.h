@@ -10,7 +10,7 @@
 
 namespace octavo {
 
-struct RecallCell {
+struct RecallCellView {
     int64_t length_tokens = 0;
     double depth = 0;  // 0: start of the text, 1: its end
     int n = 0;         // questions answered so far
@@ -19,7 +19,7 @@ struct RecallCell {
     double wilson_high = 1;
 };
 
-struct RecallRun {
+struct RecallRunView {
     int64_t id = 0;
     std::string settings;   // "Pocket, q4_0, window 128, sinks 64"
     std::string time_text;  // "14:02"
@@ -27,7 +27,7 @@ struct RecallRun {
     int n = 0;
     int correct = 0;
     double seconds = 0;
-    std::vector<RecallCell> cells;
+    std::vector<RecallCellView> cells;
 };
 
 struct RecallState {
@@ -40,10 +40,10 @@ struct RecallState {
     int64_t done = 0;
     int64_t total = 0;
     double seconds_left = -1;
-    std::optional<RecallRun> current;    // what runs, or ran last
-    std::optional<RecallRun> reference;  // the same questions with f16
+    std::optional<RecallRunView> current;    // what runs, or ran last
+    std::optional<RecallRunView> reference;  // the same questions with f16
     std::vector<std::string> differences;
-    std::vector<RecallRun> history;
+    std::vector<RecallRunView> history;
     std::string warning;
     std::string error;
 };

@@ -22,7 +22,7 @@ struct AttachmentState {
 };
 
 // What a reply cost; shown under it.
-struct ReplyFigures {
+struct ReplyFiguresView {
     int64_t prompt_tokens = 0;
     int64_t reused_tokens = 0;
     int64_t prefilled_tokens = 0;
@@ -56,7 +56,7 @@ struct MessageView {
     int sibling = 1;  // this branch among `siblings` (from 1)
     int siblings = 1;
     bool in_context = true;  // false: no longer part of what the model reads
-    std::optional<ReplyFigures> figures;
+    std::optional<ReplyFiguresView> figures;
 
     bool busy() const {
         return phase == MessagePhase::queued || phase == MessagePhase::prefilling || phase == MessagePhase::thinking ||
