@@ -54,6 +54,19 @@ std::vector<MemoryLine> planned_memory(const Model& model, const SessionOptions&
     };
 }
 
+int64_t largest_context(const Model& model, SessionOptions options, const KvSettings& settings, int64_t workspace_bytes,
+                        int64_t free_bytes) {
+    options.kv = settings;
+    options.checkpoint_budget_bytes = 0;
+    const int64_t fixed = total_committed_bytes(planned_memory(model, options, 0, workspace_bytes));
+    if (fixed > free_bytes) return 0;
+    const KvShape shape = kv_shape(model.config);
+    const int64_t longest = model.config.context_length;
+    if (kv_bytes_per_token(shape, settings.scheme) == 0) return longest;  // no full attention
+    const int64_t fits = kv_tokens_in(free_bytes - fixed, shape, settings.scheme);
+    return fits >= longest ? longest : fits / KvCache::cells_per_step * KvCache::cells_per_step;
+}
+
 int64_t total_committed_bytes(const std::vector<MemoryLine>& lines) {
     int64_t bytes = 0;
     for (const MemoryLine& line : lines) bytes += line.committed_bytes;

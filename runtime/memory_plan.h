@@ -32,6 +32,12 @@ std::vector<MemoryLine> memory_plan(const Model& model, const Session& session, 
 std::vector<MemoryLine> planned_memory(const Model& model, const SessionOptions& options, int64_t tokens,
                                        int64_t workspace_bytes);
 
+// The longest conversation in `settings` that `free_bytes` hold, beside all that is needed at any length: weights,
+// state, workspace, and the scheme's own FP16 copies. Whole steps of the cache; the model's context where that is less.
+// Checkpoints are left out: they are thinned for lack of memory. 0: not even an empty one.
+int64_t largest_context(const Model& model, SessionOptions options, const KvSettings& settings, int64_t workspace_bytes,
+                        int64_t free_bytes);
+
 int64_t total_committed_bytes(const std::vector<MemoryLine>& lines);
 
 }  // namespace octavo

@@ -37,22 +37,6 @@ struct SchemeRow {
     bool supported = true;    // by the model's head_dim
 };
 
-// The longest conversation in `settings` that `free_bytes` hold, beside all that is needed at any length: weights,
-// state, workspace, and the scheme's own FP16 copies. Checkpoints are left out: they are thinned for lack of memory.
-int64_t largest_context(const Engine& engine, SessionOptions session, const KvSettings& settings, int64_t free_bytes) {
-    const HybridConfig& config = engine.model().config;
-    session.kv = settings;
-    session.checkpoint_budget_bytes = 0;
-    const int64_t fixed =
-        total_committed_bytes(planned_memory(engine.model(), session, 0, engine.info().workspace_bytes));
-    if (fixed > free_bytes) return 0;
-    const KvShape shape = kv_shape(config);
-    if (kv_bytes_per_token(shape, settings.scheme) == 0) return config.context_length;  // no full attention
-    const int64_t fits = kv_tokens_in(free_bytes - fixed, shape, settings.scheme);
-    if (fits >= config.context_length) return config.context_length;
-    return fits / KvCache::cells_per_step * KvCache::cells_per_step;  // the cache grows in steps
-}
-
 // Each scheme with its own defaults for window and sinks.
 std::vector<SchemeRow> scheme_rows(const Engine& engine, const SessionOptions& session, int64_t free_bytes) {
     const HybridConfig& config = engine.model().config;
@@ -66,7 +50,8 @@ std::vector<SchemeRow> scheme_rows(const Engine& engine, const SessionOptions& s
         if (row.supported) {
             row.bytes_per_token = kv_bytes_per_token(shape, settings.scheme);
             row.tokens_per_gib = kv_tokens_in(kGiB, shape, settings.scheme);
-            row.max_context = largest_context(engine, session, settings, free_bytes);
+            row.max_context =
+                largest_context(engine.model(), session, settings, engine.info().workspace_bytes, free_bytes);
         }
         rows.push_back(std::move(row));
     }

@@ -57,4 +57,13 @@ class ReservedRange {
 // Physical memory that programs can still take without swapping, in bytes; 0 where the system does not say.
 size_t available_memory_bytes();
 
+// The machine's memory as the system counts it, in bytes; all 0 where it does not say.
+struct MachineMemory {
+    size_t total = 0;
+    size_t available = 0;  // as available_memory_bytes
+    size_t own = 0;        // resident pages of this process, those of mapped files included
+    size_t own_files = 0;  // of these, pages of files: the system may take them back
+};
+MachineMemory machine_memory();
+
 }  // namespace octavo

@@ -142,15 +142,43 @@ Status ReservedRange::commit(size_t bytes) {
     return {};
 }
 
-size_t available_memory_bytes() {
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/proc/meminfo", "r"), std::fclose);
-    if (file == nullptr) return 0;
-    char line[128];
-    unsigned long long kib = 0;
+namespace {
+
+// The value in bytes of each line "name: N kB" that is asked for; 0 where the file lacks it.
+struct KibLine {
+    const char* name;
+    size_t bytes = 0;
+};
+
+template <size_t count>
+void read_kib_lines(const char* path, KibLine (&wanted)[count]) {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path, "r"), std::fclose);
+    if (file == nullptr) return;
+    char line[256];
     while (std::fgets(line, sizeof line, file.get()) != nullptr) {
-        if (std::sscanf(line, "MemAvailable: %llu kB", &kib) == 1) return static_cast<size_t>(kib) * 1024;
+        for (KibLine& each : wanted) {
+            const size_t length = std::strlen(each.name);
+            unsigned long long kib = 0;
+            if (std::strncmp(line, each.name, length) == 0 && std::sscanf(line + length, ": %llu kB", &kib) == 1)
+                each.bytes = static_cast<size_t>(kib) * 1024;
+        }
     }
-    return 0;
+}
+
+}  // namespace
+
+size_t available_memory_bytes() {
+    KibLine available[] = {{"MemAvailable"}};
+    read_kib_lines("/proc/meminfo", available);
+    return available[0].bytes;
+}
+
+MachineMemory machine_memory() {
+    KibLine machine[] = {{"MemTotal"}, {"MemAvailable"}};
+    read_kib_lines("/proc/meminfo", machine);
+    KibLine own[] = {{"VmRSS"}, {"RssFile"}};
+    read_kib_lines("/proc/self/status", own);
+    return {machine[0].bytes, machine[1].bytes, own[0].bytes, own[1].bytes};
 }
 
 }  // namespace octavo

@@ -174,6 +174,16 @@ TEST(MappedFile, SaysWhatIsWrong) {
     EXPECT_FALSE(MappedFile::open(testing::TempDir()));  // a folder
 }
 
+TEST(MachineMemory, CountsWhatThisProcessTakes) {
+    const MachineMemory before = machine_memory();
+    if (before.total == 0) GTEST_SKIP() << "this system does not say how much memory it has";
+    EXPECT_GE(before.total, before.available);
+    EXPECT_LE(before.own_files, before.own);
+    std::vector<char> touched(64 * kMiB, 'x');
+    const MachineMemory after = machine_memory();
+    EXPECT_GE(after.own - after.own_files, before.own - before.own_files + 32 * kMiB) << touched[1];
+}
+
 TEST(MemoryError, WritesBytesForPeople) {
     EXPECT_EQ(format_bytes(0), "0 bytes");
     EXPECT_EQ(format_bytes(1023), "1023 bytes");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/kv/kv_settings.h"
+#include "runtime/kv/scheme_quality.h"
 
 namespace octavo {
 namespace {
@@ -45,6 +46,16 @@ TEST(KvScheme, UnknownNamesAreRefusedByNameWithWhatExists) {
 }
 
 // The design's table (kv_formats, section 5) for Qwen3.5-35B-A3B.
+TEST(KvScheme, EverySchemeOfTheTableWasMeasured) {
+    EXPECT_EQ(kv_scheme_qualities().size(), kv_schemes().size());
+    for (const KvSchemeSpec& spec : kv_schemes()) {
+        const KvSchemeQuality* quality = find_kv_scheme_quality({spec.k, spec.v});
+        ASSERT_NE(quality, nullptr) << spec.name;
+        EXPECT_EQ(quality->scheme, spec.name);
+    }
+    EXPECT_EQ(find_kv_scheme_quality({KvFormat::f16, KvFormat::q4_0}), nullptr);
+}
+
 TEST(KvMemory, BytesOfTheLargeModel) {
     const KvShape shape{10, 2, 256};
     const KvScheme bf16 = *parse_kv_scheme("bf16");
