@@ -1,6 +1,7 @@
 #include "app/user_folders.h"
 
 #include <cstdlib>
+#include <span>
 
 namespace octavo {
 namespace {
@@ -10,11 +11,10 @@ struct Base {
     const char* below;
 };
 constexpr Base kCacheBases[] = {{"XDG_CACHE_HOME", ""}, {"HOME", ".cache"}, {"LOCALAPPDATA", ""}};
+constexpr Base kDataBases[] = {{"XDG_DATA_HOME", ""}, {"HOME", ".local/share"}, {"APPDATA", ""}};
 
-}  // namespace
-
-std::filesystem::path user_cache_folder() {
-    for (const Base& base : kCacheBases) {
+std::filesystem::path first_folder(std::span<const Base> bases) {
+    for (const Base& base : bases) {
         const char* const value = std::getenv(base.variable);
         if (value == nullptr) continue;
         const std::filesystem::path path(value);
@@ -22,5 +22,10 @@ std::filesystem::path user_cache_folder() {
     }
     return {};
 }
+
+}  // namespace
+
+std::filesystem::path user_cache_folder() { return first_folder(kCacheBases); }
+std::filesystem::path user_data_folder() { return first_folder(kDataBases); }
 
 }  // namespace octavo

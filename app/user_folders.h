@@ -11,4 +11,7 @@ namespace octavo {
 // Not created here. Empty where the environment names no absolute path: then nothing is kept.
 std::filesystem::path user_cache_folder();
 
+// For what cannot be made again: octavo/ in $XDG_DATA_HOME, else in ~/.local/share (%APPDATA% where there is no home).
+std::filesystem::path user_data_folder();
+
 }  // namespace octavo

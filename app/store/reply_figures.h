@@ -1,0 +1,17 @@
+// How a reply came about, as JSON: in the file and in exports.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "app/store/records.h"
+
+namespace octavo {
+
+std::string figures_json(const ReplyFigures& figures);  // fields that are 0 or empty are left out
+// Fields that are missing or of another type keep their default; false where it is not a JSON object at all.
+bool parse_figures(std::string_view json, ReplyFigures& figures);
+
+}  // namespace octavo

@@ -1,0 +1,32 @@
+// What a person typed into the search field, as words, and the words' places in a text.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octavo {
+
+// What the trigram index knows: words of this many characters or more.
+constexpr size_t kIndexedCharacters = 3;
+
+struct SearchWords {
+    std::vector<std::string> indexed;
+    std::vector<std::string> brief;  // of one or two characters
+};
+
+// Split at white space; what stands between quotation marks is one word. Bytes that are not UTF-8 match nothing and
+// are left out.
+SearchWords search_words(std::string_view query);
+
+// For MATCH of FTS5: all of them.
+std::string match_expression(const std::vector<std::string>& words);
+// For LIKE ... ESCAPE '\': anywhere in the text.
+std::string like_pattern(std::string_view word);
+
+// One line of the text around the first of the words that is found (in ASCII, in any case), else its beginning.
+std::string search_excerpt(std::string_view text, const SearchWords& words);
+
+}  // namespace octavo
