@@ -78,10 +78,15 @@ struct ShowSibling {
     int64_t message = 0;
     int sibling = 1;
 };
-// Models. An empty path is the bundled one.
+// it stopped at a limit
 struct ContinueReply {
     int64_t message = 0;
 };
+// The context is full: the oldest turns are no longer read, until `tokens` are free beside the rest.
+struct DropOldestTurns {
+    int64_t tokens = 0;
+};
+// Models. An empty path is the bundled one.
 struct LoadModel {
     std::string path;
 };
@@ -96,10 +101,10 @@ struct RescanModelFolders {};
 struct SetDevice {
     std::string id;
 };
-// The KV cache: what would a choice cost, and do it.
 struct SetGpuBudget {
     int64_t bytes = 0;
 };
+// The KV cache: what would a choice cost, and do it.
 struct PriceKv {
     KvChoice choice;
 };
@@ -120,6 +125,14 @@ struct StartRecall {
 struct StopRecall {};
 struct OpenRecallRun {
     int64_t id = 0;
+};
+struct DeleteRecallRun {
+    int64_t id = 0;
+};
+enum class RecallExportFormat { json, csv };
+struct ExportRecallRun {
+    int64_t id = 0;
+    RecallExportFormat format = RecallExportFormat::json;
 };
 
 struct SetSampling {
@@ -152,17 +165,19 @@ struct Quit {};
 
 }  // namespace action
 
-using Action = std::variant<
-    action::NewConversation, action::OpenConversation, action::SearchConversations, action::RenameConversation,
-    action::DeleteConversation, action::RestoreConversation, action::ExportConversation, action::ImportConversations,
-    action::DraftChanged, action::SendMessage, action::CancelEdit, action::AttachFile, action::DetachFile,
-    action::DropFiles, action::Stop, action::RetryReply, action::EditMessage, action::DeleteMessage,
-    action::ShowSibling, action::ContinueReply, action::LoadModel, action::CancelLoad, action::UnloadModel,
-    action::PickModel, action::PickModelFolder, action::RemoveModelFolder, action::RescanModelFolders,
-    action::SetDevice, action::SetGpuBudget, action::PriceKv, action::ApplyKv, action::DiscardKv, action::RebuildKv,
-    action::SetHeadroom, action::StartRecall, action::StopRecall, action::OpenRecallRun, action::SetSampling,
-    action::OpenFolder, action::ChooseFile, action::CloseFileBrowser, action::UseExample, action::DismissWelcome,
-    action::DismissNotice, action::OpenLink, action::SetLayout, action::Quit>;
+using Action =
+    std::variant<action::NewConversation, action::OpenConversation, action::SearchConversations,
+                 action::RenameConversation, action::DeleteConversation, action::RestoreConversation,
+                 action::ExportConversation, action::ImportConversations, action::DraftChanged, action::SendMessage,
+                 action::CancelEdit, action::AttachFile, action::DetachFile, action::DropFiles, action::Stop,
+                 action::RetryReply, action::EditMessage, action::DeleteMessage, action::ShowSibling,
+                 action::ContinueReply, action::DropOldestTurns, action::LoadModel, action::CancelLoad,
+                 action::UnloadModel, action::PickModel, action::PickModelFolder, action::RemoveModelFolder,
+                 action::RescanModelFolders, action::SetDevice, action::SetGpuBudget, action::PriceKv, action::ApplyKv,
+                 action::DiscardKv, action::RebuildKv, action::SetHeadroom, action::StartRecall, action::StopRecall,
+                 action::OpenRecallRun, action::DeleteRecallRun, action::ExportRecallRun, action::SetSampling,
+                 action::OpenFolder, action::ChooseFile, action::CloseFileBrowser, action::UseExample,
+                 action::DismissWelcome, action::DismissNotice, action::OpenLink, action::SetLayout, action::Quit>;
 
 using Actions = std::vector<Action>;
 

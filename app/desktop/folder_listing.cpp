@@ -28,7 +28,8 @@ std::vector<std::string_view> extensions_for(FilePurpose purpose) {
         case FilePurpose::add_model_folder: return {".gguf", ".safetensors"};
         case FilePurpose::none:
         case FilePurpose::attach_text:
-        case FilePurpose::export_conversation: return {};
+        case FilePurpose::export_conversation:
+        case FilePurpose::export_recall: return {};
     }
     return {};
 }

@@ -9,7 +9,15 @@
 
 namespace octavo {
 
-enum class FilePurpose { none, open_model, add_model_folder, attach_text, import_conversations, export_conversation };
+enum class FilePurpose {
+    none,
+    open_model,
+    add_model_folder,
+    attach_text,
+    import_conversations,
+    export_conversation,
+    export_recall
+};
 
 struct FileItem {
     std::string name;
