@@ -10,6 +10,7 @@
 
 #include "app/commands/commands.h"
 #include "app/output.h"
+#include "app/screenshot.h"
 #include "app/selftest/selftest.h"
 
 namespace octavo {
@@ -73,6 +74,8 @@ int dispatch(int argc, char** argv) {
     }
     SelfTestOptions self_test;
     add_self_test_options(app, self_test);
+    ScreenshotOptions screenshot;
+    add_screenshot_options(app, screenshot);
 
     const std::string_view first = argc > 1 ? argv[1] : "chat";
     if (!first.starts_with('-') && !is_command(first)) return unknown_command(first);
@@ -86,6 +89,7 @@ int dispatch(int argc, char** argv) {
     }
     if (run) return guarded(run);
     if (self_test.wanted) return guarded([&self_test] { return run_self_test(self_test); });
+    if (screenshot.wanted()) return guarded([&screenshot] { return run_screenshot(screenshot); });
     return fail({ErrorKind::usage, "say what to do: 'octavo --help' lists the commands."});
 }
 

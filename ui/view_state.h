@@ -27,21 +27,21 @@ enum class NoticeKind { information, success, warning, error };
 struct Notice {
     int64_t id = 0;
     NoticeKind kind = NoticeKind::information;
-    std::string text;
+    std::string text = {};
     struct Button {
-        std::string label;
+        std::string label = {};
         Action action;
     };
-    std::vector<Button> buttons;
+    std::vector<Button> buttons = {};
 };
 
 // What an empty window says to somebody new.
 struct WelcomeState {
     bool shown = false;
-    std::string model;                     // "Pocket, a small model inside this program, is ready."
-    std::string machine;                   // what this machine can run
-    std::string example_name;              // of the example document; empty: there is none
-    std::vector<std::string> suggestions;  // questions that can be asked with one click
+    std::string model = {};                     // "Pocket, a small model inside this program, is ready."
+    std::string machine = {};                   // what this machine can run
+    std::string example_name = {};              // of the example document; empty: there is none
+    std::vector<std::string> suggestions = {};  // questions that can be asked with one click
 };
 
 struct ViewState {
@@ -55,7 +55,7 @@ struct ViewState {
     SamplingState sampling;
     WelcomeState welcome;
     FileBrowserState file_browser;
-    std::vector<Notice> notices;
+    std::vector<Notice> notices = {};
 };
 
 }  // namespace octavo

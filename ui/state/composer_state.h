@@ -14,10 +14,10 @@ namespace octavo {
 // What the person types lives in the window; the draft here is what to begin with. It is taken over whenever
 // `draft_revision` differs from the last one seen: another conversation, an edit, a message that was refused.
 struct ComposerState {
-    std::string draft;
+    std::string draft = {};
     uint64_t draft_revision = 0;
     int64_t editing_message = 0;  // sending replaces this message; 0: a new one
-    std::vector<AttachmentState> attachments;
+    std::vector<AttachmentState> attachments = {};
 
     int64_t message_tokens = 0;  // of the text typed and what is attached
     bool counting = false;       // message_tokens is of an older text
@@ -26,7 +26,7 @@ struct ComposerState {
     int64_t context_tokens = 0;  // the limit; 0: no model
 
     bool can_send = false;
-    std::string blocked_reason;  // why not, with numbers; empty while there is nothing to say
+    std::string blocked_reason = {};  // why not, with numbers; empty while there is nothing to say
 };
 
 }  // namespace octavo

@@ -21,10 +21,10 @@ enum class EnginePhase {
 
 struct EngineState {
     EnginePhase phase = EnginePhase::no_model;
-    std::string model;   // "Pocket"
-    std::string scheme;  // "q4_0, window 128, sinks 64"
-    std::string device;  // "cpu, avx512, 2 threads"
-    std::string error;   // with EnginePhase::failed
+    std::string model = {};   // "Pocket"
+    std::string scheme = {};  // "q4_0, window 128, sinks 64"
+    std::string device = {};  // "cpu, avx512, 2 threads"
+    std::string error = {};   // with EnginePhase::failed
 
     // Of what runs now: bytes while loading, prompt tokens (reused ones included) while prefilling, tokens written
     // while decoding, layers while converting, questions while measuring.

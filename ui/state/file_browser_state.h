@@ -20,20 +20,20 @@ enum class FilePurpose {
 };
 
 struct FileItem {
-    std::string name;
+    std::string name = {};
     bool folder = false;
     int64_t bytes = 0;
 };
 
 struct FileBrowserState {
     FilePurpose purpose = FilePurpose::none;  // none: closed
-    std::string title;
-    std::string folder;
-    std::vector<std::string> places;  // folders worth a click: home, recent ones
-    std::vector<FileItem> items;      // folders first
-    std::string file_name;            // proposed, when something is written
+    std::string title = {};
+    std::string folder = {};
+    std::vector<std::string> places = {};  // folders worth a click: home, recent ones
+    std::vector<FileItem> items = {};      // folders first
+    std::string file_name = {};            // proposed, when something is written
     bool loading = false;
-    std::string error;
+    std::string error = {};
 };
 
 }  // namespace octavo

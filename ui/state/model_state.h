@@ -11,56 +11,56 @@
 namespace octavo {
 
 struct ModelFileItem {
-    std::string path;  // empty: the bundled model
-    std::string name;
-    std::string details;  // "31.2 M parameters, Q8_0"
+    std::string path = {};  // empty: the bundled model
+    std::string name = {};
+    std::string details = {};  // "31.2 M parameters, Q8_0"
     int64_t bytes = 0;
-    std::string problem;  // why it cannot be used; empty: it can
+    std::string problem = {};  // why it cannot be used; empty: it can
 };
 
 struct ModelState {
     struct Loaded {
-        std::string path;  // empty: bundled
-        std::string name;
-        std::string architecture;
-        std::string parameters;    // "31.2 M parameters"
-        std::string quantisation;  // "31.5 MiB Q8_0, 331.4 KiB F32"
+        std::string path = {};  // empty: bundled
+        std::string name = {};
+        std::string architecture = {};
+        std::string parameters = {};    // "31.2 M parameters"
+        std::string quantisation = {};  // "31.5 MiB Q8_0, 331.4 KiB F32"
         int64_t bytes = 0;
         int layers = 0;
         int attention_layers = 0;
         int64_t context_tokens = 0;  // the model's own limit
-        std::string placement;       // "everything on the CPU"
+        std::string placement = {};  // "everything on the CPU"
     };
-    std::optional<Loaded> loaded;
+    std::optional<Loaded> loaded = {};
 
     struct Loading {
-        std::string name;
+        std::string name = {};
         int64_t done_bytes = 0;
         int64_t total_bytes = 0;
         bool cancelling = false;
     };
-    std::optional<Loading> loading;
-    std::string error;  // of the last load
+    std::optional<Loading> loading = {};
+    std::string error = {};  // of the last load
 
     struct Device {
-        std::string id;  // "auto", "cpu", "cuda"
-        std::string label;
-        std::string unavailable;  // why; empty: it can be chosen
+        std::string id = {};  // "auto", "cpu", "cuda"
+        std::string label = {};
+        std::string unavailable = {};  // why; empty: it can be chosen
     };
-    std::vector<Device> devices;
+    std::vector<Device> devices = {};
     std::string device = "auto";
     int64_t gpu_budget_bytes = 0;  // 0: what is free
     int threads = 0;               // 0: one per physical core
 
-    std::vector<ModelFileItem> recent;
+    std::vector<ModelFileItem> recent = {};
     struct Folder {
-        std::string path;
-        std::vector<ModelFileItem> files;
+        std::string path = {};
+        std::vector<ModelFileItem> files = {};
         bool scanning = false;
-        std::string error;
+        std::string error = {};
     };
-    std::vector<Folder> folders;
-    std::string machine;  // "15.6 GiB RAM, 8 cores; no GPU": what it can run
+    std::vector<Folder> folders = {};
+    std::string machine = {};  // "15.6 GiB RAM, 8 cores; no GPU": what it can run
 };
 
 }  // namespace octavo

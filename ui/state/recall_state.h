@@ -21,31 +21,31 @@ struct RecallCellView {
 
 struct RecallRunView {
     int64_t id = 0;
-    std::string settings;   // "Pocket, q4_0, window 128, sinks 64"
-    std::string time_text;  // "14:02"
-    std::string zone;       // "safe", "careful", "broken"; empty: not judged
+    std::string settings = {};   // "Pocket, q4_0, window 128, sinks 64"
+    std::string time_text = {};  // "14:02"
+    std::string zone = {};       // "safe", "careful", "broken"; empty: not judged
     int n = 0;
     int correct = 0;
     double seconds = 0;
-    std::vector<RecallCellView> cells;
+    std::vector<RecallCellView> cells = {};
 };
 
 struct RecallState {
     bool available = false;
-    std::string unavailable;       // why
-    std::vector<int64_t> lengths;  // to choose from, tokens
-    std::string estimate;          // "about 2 minutes"
+    std::string unavailable = {};       // why
+    std::vector<int64_t> lengths = {};  // to choose from, tokens
+    std::string estimate = {};          // "about 2 minutes"
     bool running = false;
     bool stopping = false;
     int64_t done = 0;
     int64_t total = 0;
     double seconds_left = -1;
-    std::optional<RecallRunView> current;    // what runs, or ran last
-    std::optional<RecallRunView> reference;  // the same questions with f16
-    std::vector<std::string> differences;
-    std::vector<RecallRunView> history;
-    std::string warning;
-    std::string error;
+    std::optional<RecallRunView> current = {};    // what runs, or ran last
+    std::optional<RecallRunView> reference = {};  // the same questions with f16
+    std::vector<std::string> differences = {};
+    std::vector<RecallRunView> history = {};
+    std::string warning = {};
+    std::string error = {};
 };
 
 }  // namespace octavo

@@ -16,7 +16,7 @@
 namespace octavo {
 
 struct AttachmentState {
-    std::string name;
+    std::string name = {};
     int64_t bytes = 0;
     int64_t tokens = -1;  // -1: being counted
 };
@@ -29,8 +29,8 @@ struct ReplyFiguresView {
     double prefill_tokens_per_s = 0;
     int64_t decoded_tokens = 0;
     double decode_tokens_per_s = 0;
-    std::string scheme;  // "q4_0, window 128, sinks 64"
-    std::string device;
+    std::string scheme = {};  // "q4_0, window 128, sinks 64"
+    std::string device = {};
 };
 
 enum class MessagePhase {
@@ -48,15 +48,15 @@ struct MessageView {
     uint64_t revision = 0;  // grows whenever anything below changes
     Role role = Role::user;
     MessagePhase phase = MessagePhase::complete;
-    std::string text;  // any bytes; broken UTF-8 is shown as U+FFFD
-    std::string thinking;
+    std::string text = {};  // any bytes; broken UTF-8 is shown as U+FFFD
+    std::string thinking = {};
     double thinking_seconds = 0;  // so far, while it thinks
-    std::vector<AttachmentState> attachments;
-    std::string note;
+    std::vector<AttachmentState> attachments = {};
+    std::string note = {};
     int sibling = 1;  // this branch among `siblings` (from 1)
     int siblings = 1;
     bool in_context = true;  // false: no longer part of what the model reads
-    std::optional<ReplyFiguresView> figures;
+    std::optional<ReplyFiguresView> figures = {};
 
     bool busy() const {
         return phase == MessagePhase::queued || phase == MessagePhase::prefilling || phase == MessagePhase::thinking ||
@@ -66,10 +66,10 @@ struct MessageView {
 
 struct TranscriptState {
     int64_t conversation = 0;  // 0: none is open
-    std::string title;
-    std::vector<std::shared_ptr<const MessageView>> messages;  // oldest first
+    std::string title = {};
+    std::vector<std::shared_ptr<const MessageView>> messages = {};  // oldest first
     bool loading = false;
-    std::string error;  // why it could not be opened whole; what could be read is in `messages`
+    std::string error = {};  // why it could not be opened whole; what could be read is in `messages`
 };
 
 }  // namespace octavo

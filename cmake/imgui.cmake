@@ -1,0 +1,43 @@
+# Dear ImGui (with FreeType, GLFW and OpenGL 3) and GLFW, both static and built by tools/setup: link octavo_imgui.
+# GLFW loads X11 and OpenGL when a window is opened: the program starts without either.
+set(prefix ${OCTAVO_CACHE}/imgui)
+find_library(OCTAVO_IMGUI_LIBRARY NAMES libimgui.a HINTS ${prefix}/lib NO_DEFAULT_PATH)
+find_library(OCTAVO_GLFW_LIBRARY NAMES libglfw3.a HINTS ${OCTAVO_CACHE}/glfw/lib NO_DEFAULT_PATH)
+if(NOT OCTAVO_IMGUI_LIBRARY OR NOT OCTAVO_GLFW_LIBRARY)
+    message(FATAL_ERROR "Dear ImGui and GLFW, which the window is made with, were not found in ${OCTAVO_CACHE}: "
+                        "run tools/setup, which builds them (no display or OpenGL package is needed for that).")
+endif()
+file(GLOB config RELATIVE ${CMAKE_SOURCE_DIR}/cmake/imgui ${CMAKE_SOURCE_DIR}/cmake/imgui/*)
+foreach(file IN LISTS config)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/imgui/${file})
+    file(SHA256 ${CMAKE_SOURCE_DIR}/cmake/imgui/${file} wanted)
+    set(built "")
+    if(EXISTS ${prefix}/config/${file})
+        file(SHA256 ${prefix}/config/${file} built)
+    endif()
+    if(NOT wanted STREQUAL built)
+        message(FATAL_ERROR "The Dear ImGui in ${prefix} was built with another ${file}: run tools/setup.")
+    endif()
+endforeach()
+message(STATUS "Dear ImGui: static, ${OCTAVO_IMGUI_LIBRARY}; GLFW: static, ${OCTAVO_GLFW_LIBRARY}")
+
+# FreeType's static library and what it uses; the shared one where a part is missing.
+set(freetype "")
+foreach(name IN ITEMS freetype png16 brotlidec brotlicommon)
+    find_library(OCTAVO_STATIC_${name} NAMES lib${name}.a)
+    list(APPEND freetype ${OCTAVO_STATIC_${name}})
+endforeach()
+if("${freetype}" MATCHES "NOTFOUND")
+    find_package(Freetype REQUIRED)
+    message(STATUS "FreeType: SHARED (of its static libraries a part was not found)")
+    set(freetype Freetype::Freetype)
+    list(APPEND OCTAVO_SHARED_DEPENDENCIES libfreetype.so.6)
+else()
+    message(STATUS "FreeType: static, ${OCTAVO_STATIC_freetype}")
+endif()
+
+add_library(octavo_imgui INTERFACE)
+target_include_directories(octavo_imgui SYSTEM INTERFACE ${prefix}/include ${OCTAVO_CACHE}/glfw/include)
+target_compile_definitions(octavo_imgui INTERFACE GLFW_INCLUDE_NONE)
+target_link_libraries(octavo_imgui INTERFACE ${OCTAVO_IMGUI_LIBRARY} ${OCTAVO_GLFW_LIBRARY} ${freetype} ZLIB::ZLIB m
+                                             ${CMAKE_DL_LIBS} Threads::Threads)
