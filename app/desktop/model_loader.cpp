@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "app/model_choice.h"
+#include "app/user_folders.h"
+#include "runtime/kv/calibration.h"
 
 namespace octavo {
 namespace {
@@ -71,12 +73,27 @@ Result<std::shared_ptr<const Model>> ModelLoader::open() {
     return model;
 }
 
-Result<std::unique_ptr<Engine>> ModelLoader::start(std::shared_ptr<const Model> model) {
+Result<ModelLoader::Started> ModelLoader::start(std::shared_ptr<const Model> model) {
     report_({"preparing the engine", {}});
+    Result<std::unique_ptr<Backend>> backend = open_backend(request_->device, request_->threads);
+    if (!backend) return backend.error();
+    Started started{nullptr, std::move(model), {}};
+    if (request_->equalise != KvEqualise::off) {
+        report_({"measuring the channels of keys and values", {}});
+        Result<PreparedModel> prepared =
+            prepare_channels(started.model, {request_->equalise, 0, user_cache_folder()}, **backend, *job_);
+        if (!prepared) return prepared.error();
+        started.model = std::move(prepared->model);
+        started.notes = std::move(prepared->notes);
+    }
     EngineOptions options;
     options.device = request_->device;
     options.threads = request_->threads;
-    return Engine::create(std::move(model), options);
+    options.session.equalise = request_->equalise;
+    Result<std::unique_ptr<Engine>> engine = Engine::create(started.model, options, std::move(*backend));
+    if (!engine) return engine.error();
+    started.engine = std::move(*engine);
+    return started;
 }
 
 }  // namespace octavo

@@ -6,6 +6,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "app/desktop/engine_port.h"
 
@@ -19,7 +21,12 @@ class ModelLoader {
 
     // ErrorKind::input also for a model that cannot chat; cancelled.
     Result<std::shared_ptr<const Model>> open();
-    Result<std::unique_ptr<Engine>> start(std::shared_ptr<const Model> model);
+    struct Started {
+        std::unique_ptr<Engine> engine;
+        std::shared_ptr<const Model> model;  // with its channels scaled as asked for
+        std::vector<std::string> notes;
+    };
+    Result<Started> start(std::shared_ptr<const Model> model);
 
   private:
     Status read_ahead();

@@ -176,11 +176,13 @@ class RealEngine : public EnginePort {
         engine_.reset();
         held_.clear();
         set_model(nullptr);
-        Result<std::unique_ptr<Engine>> engine = loader.start(*model);
-        if (!engine) return mailbox_.put(ModelFailed{engine.error(), false});
-        engine_ = std::move(*engine);
-        set_model(*model);
-        mailbox_.put(ModelLoaded{*model, engine_->info(), (*model)->notes});
+        Result<ModelLoader::Started> started = loader.start(*model);
+        if (!started) return mailbox_.put(ModelFailed{started.error(), false});
+        engine_ = std::move(started->engine);
+        set_model(started->model);
+        std::vector<std::string> notes = started->model->notes;
+        notes.insert(notes.end(), started->notes.begin(), started->notes.end());
+        mailbox_.put(ModelLoaded{std::move(started->model), engine_->info(), std::move(notes)});
     }
 
     Result<GenerationReport> write_reply(ReplyRequest request, Job& job) {

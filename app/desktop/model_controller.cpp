@@ -1,0 +1,246 @@
+#include "app/desktop/model_controller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "app/desktop/folder_listing.h"
+#include "app/printable_text.h"
+#include "app/size_text.h"
+#include "kernels/base/cpu_platform.h"
+
+namespace octavo {
+namespace {
+
+constexpr size_t kRecentModels = 8;
+
+std::string file_name(const std::string& path) {
+    return path.empty() ? "Pocket (part of this program)" : std::filesystem::path(path).filename().string();
+}
+
+std::string quantisation(const Model& model) {
+    std::string text;
+    for (const auto& [type, bytes] : model.bytes_by_type)
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", bytes_text(bytes), printable_line(type));
+    return text;
+}
+
+std::string parameters_text(int64_t parameters) {
+    const auto count = static_cast<double>(parameters);
+    return count >= 1e9 ? fmt::format("{:.1f} B parameters", count / 1e9)
+                        : fmt::format("{:.1f} M parameters", count / 1e6);
+}
+
+ModelState::Loaded describe(const ModelLoaded& loaded, const std::string& path) {
+    const Model& model = *loaded.model;
+    ModelState::Loaded state;
+    state.path = path;
+    state.name = printable_line(model.name);
+    state.architecture = printable_line(model.format);
+    state.parameters = parameters_text(model.parameters);
+    state.quantisation = quantisation(model);
+    state.bytes = model.weight_bytes;
+    state.layers = model.config.layers;
+    state.attention_layers = kv_shape(model.config).layers;
+    state.context_tokens = model.config.context_length;
+    state.placement = fmt::format("everything on {}", loaded.info.backend);
+    return state;
+}
+
+}  // namespace
+
+ModelController::ModelController(const Services& services, std::function<void()> changed)
+    : services_(services), changed_(std::move(changed)) {
+    services_.ask_files(
+        [] {
+            const Result<std::unique_ptr<Backend>> cuda = open_backend(DeviceChoice::cuda, 1);
+            return cuda ? std::string() : cuda.error().message;
+        },
+        [this](std::string problem) {
+            cuda_problem_ = std::move(problem);
+            changed_();
+        });
+}
+
+void ModelController::remember(const Settings& settings) {
+    last_path_ = settings.text("model_path").value_or("");
+    device_ = settings.text("device").value_or("auto");
+    if (!parse_device(device_)) device_ = "auto";
+    for (const std::string& path : settings.texts("recent_models").value_or(std::vector<std::string>{}))
+        if (recent_.size() < kRecentModels) recent_.push_back({path, file_name(path), "", 0, ""});
+    for (const std::string& folder : settings.texts("model_folders").value_or(std::vector<std::string>{}))
+        folders_.push_back({folder, {}, false, ""});
+    rescan();
+}
+
+void ModelController::save() const {
+    Settings settings;
+    settings.set_text("model_path", last_path_);
+    settings.set_text("device", device_);
+    std::vector<std::string> paths;
+    for (const ModelFileItem& item : recent_) paths.push_back(item.path);
+    settings.set_texts("recent_models", paths);
+    paths.clear();
+    for (const ModelState::Folder& folder : folders_) paths.push_back(folder.path);
+    settings.set_texts("model_folders", paths);
+    services_.store.post([settings](Store& store) { return store.save_settings(settings); });
+}
+
+void ModelController::load(const std::string& path) { start(path, KvEqualise::off); }
+void ModelController::load_with(KvEqualise equalise) { start(path_, equalise); }
+
+void ModelController::start(const std::string& path, KvEqualise equalise) {
+    const Result<DeviceChoice> device = parse_device(device_);
+    last_path_ = path;
+    equalise_ = equalise;
+    error_.clear();
+    loading_ = ModelState::Loading{file_name(path), 0, 0, false};
+    services_.engine.load_model({path, device ? *device : DeviceChoice::automatic, 0, equalise});
+    changed_();
+}
+
+void ModelController::cancel() {
+    if (!loading_) return;
+    loading_->cancelling = true;
+    services_.engine.cancel_load();
+    changed_();
+}
+
+void ModelController::set_device(const std::string& id) {
+    if (!parse_device(id) || id == device_) return;
+    device_ = id;
+    save();
+    if (loaded_) start(path_, loaded_->info.equalise);
+    changed_();
+}
+
+void ModelController::add_folder(const std::string& folder) {
+    const bool known = std::any_of(folders_.begin(), folders_.end(),
+                                   [&](const ModelState::Folder& each) { return each.path == folder; });
+    if (!known) folders_.push_back({folder, {}, false, ""});
+    save();
+    scan(folder);
+}
+
+void ModelController::remove_folder(const std::string& folder) {
+    std::erase_if(folders_, [&](const ModelState::Folder& each) { return each.path == folder; });
+    save();
+    changed_();
+}
+
+void ModelController::rescan() {
+    for (const ModelState::Folder& folder : folders_) scan(folder.path);
+    describe_recent();
+}
+
+void ModelController::scan(const std::string& folder) {
+    for (ModelState::Folder& each : folders_)
+        if (each.path == folder) each.scanning = true;
+    services_.ask_files([folder] { return scan_model_folder(folder); },
+                        [this, folder](ModelState::Folder scanned) {
+                            for (ModelState::Folder& each : folders_)
+                                if (each.path == folder) each = std::move(scanned);
+                            changed_();
+                        });
+    changed_();
+}
+
+void ModelController::describe_recent() {
+    std::vector<std::string> paths;
+    for (const ModelFileItem& item : recent_) paths.push_back(item.path);
+    services_.ask_files(
+        [paths] {
+            std::vector<ModelFileItem> items;
+            for (const std::string& path : paths) items.push_back(describe_model_file(path));
+            return items;
+        },
+        [this](std::vector<ModelFileItem> items) {
+            for (ModelFileItem& item : items)
+                for (ModelFileItem& recent : recent_)
+                    if (recent.path == item.path) recent = std::move(item);
+            changed_();
+        });
+}
+
+void ModelController::note_recent(const std::string& path) {
+    if (path.empty()) return;  // the bundled one is always there
+    std::erase_if(recent_, [&](const ModelFileItem& item) { return item.path == path; });
+    recent_.insert(recent_.begin(), {path, file_name(path), "", 0, ""});
+    if (recent_.size() > kRecentModels) recent_.resize(kRecentModels);
+    describe_recent();
+}
+
+void ModelController::on(const ModelLoading& event) {
+    if (!loading_) return;
+    loading_->done_bytes = event.bytes.done;
+    loading_->total_bytes = event.bytes.total;
+    changed_();
+}
+
+void ModelController::on(const ModelLoaded& event) {
+    loaded_ = event;
+    path_ = last_path_;
+    loading_.reset();
+    error_.clear();
+    note_recent(path_);
+    save();
+    for (const std::string& note : event.notes)
+        services_.notices.add(NoticeKind::information, note, "model note " + note);
+    changed_();
+}
+
+void ModelController::on(const ModelFailed& event) {
+    loading_.reset();
+    error_ = event.error.message;
+    if (!event.former_kept) loaded_.reset();
+    last_path_ = path_;
+    const bool bundled_helps = !loaded_ && !last_path_.empty();
+    std::vector<Notice::Button> buttons;
+    if (bundled_helps) buttons.push_back({"Use Pocket", action::LoadModel{""}});
+    services_.notices.add(event.error.kind == ErrorKind::cancelled ? NoticeKind::information : NoticeKind::error,
+                          event.error.message, "load", std::move(buttons));
+    changed_();
+}
+
+void ModelController::fill(ModelState& state) const {
+    state.loaded.reset();
+    if (loaded_) state.loaded = describe(*loaded_, path_);
+    state.loading = loading_;
+    state.error = error_;
+    state.devices = {{"auto", "Automatic", ""}, {"cpu", "Processor (CPU)", ""}};
+    state.devices.push_back({"cuda", "NVIDIA GPU (CUDA)", cuda_problem_});
+    state.device = device_;
+    state.recent = recent_;
+    state.folders = folders_;
+    state.machine = machine_text();
+}
+
+void ModelController::fill(EngineState& state) const {
+    if (loaded_) {
+        state.model = printable_line(loaded_->model->name);
+        state.device = loaded_->info.backend;
+    }
+    if (loading_) {
+        state.phase = EnginePhase::loading;
+        state.done = loading_->done_bytes;
+        state.total = loading_->total_bytes;
+        state.stopping = loading_->cancelling;
+    } else if (!loaded_) {
+        state.phase = error_.empty() ? EnginePhase::no_model : EnginePhase::failed;
+        state.error = error_;
+    } else {
+        state.phase = EnginePhase::idle;
+    }
+}
+
+std::string ModelController::machine_text() const {
+    const MachineMemory memory = services_.engine.machine_memory();
+    if (memory.total == 0) return "This system does not say how much memory it has.";
+    return fmt::format("This machine has {} of memory, {} of it free, and {} cores; no GPU is used.",
+                       bytes_text(static_cast<int64_t>(memory.total)),
+                       bytes_text(static_cast<int64_t>(memory.available)), usable_physical_cores());
+}
+
+}  // namespace octavo

@@ -1,0 +1,69 @@
+// The Model tab: what is loaded, what else could be, on which device.
+//
+// Threads: the interface's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/desktop/services.h"
+#include "app/store/settings.h"
+#include "ui/view_state.h"
+
+namespace octavo {
+
+class ModelController {
+  public:
+    ModelController(const Services& services, std::function<void()> changed);
+
+    // What was remembered; nothing is loaded yet.
+    void remember(const Settings& settings);
+    const std::string& last_path() const { return last_path_; }
+
+    // `path` empty: the bundled model.
+    void load(const std::string& path);
+    void load_with(KvEqualise equalise);  // the present file
+    void cancel();
+    void set_device(const std::string& id);
+    void add_folder(const std::string& folder);
+    void remove_folder(const std::string& folder);
+    void rescan();
+
+    const std::optional<ModelLoaded>& loaded() const { return loaded_; }
+    const std::string& path() const { return path_; }
+    bool loading() const { return loading_.has_value(); }
+
+    void on(const ModelLoading& event);
+    void on(const ModelLoaded& event);
+    void on(const ModelFailed& event);
+
+    void fill(ModelState& state) const;
+    void fill(EngineState& state) const;
+    // One sentence: what this machine has and what fits.
+    std::string machine_text() const;
+
+  private:
+    void start(const std::string& path, KvEqualise equalise);
+    void save() const;
+    void scan(const std::string& folder);
+    void note_recent(const std::string& path);
+    void describe_recent();
+
+    Services services_;
+    std::function<void()> changed_;
+    std::optional<ModelLoaded> loaded_;
+    std::string path_;       // of what is loaded
+    std::string last_path_;  // that was asked for
+    KvEqualise equalise_ = KvEqualise::off;
+    std::optional<ModelState::Loading> loading_;
+    std::string error_;
+    std::string device_ = "auto";
+    std::string cuda_problem_ = "The GPU is being looked for.";
+    std::vector<ModelFileItem> recent_;
+    std::vector<ModelState::Folder> folders_;
+};
+
+}  // namespace octavo
