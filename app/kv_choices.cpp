@@ -1,5 +1,8 @@
 #include "app/kv_choices.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <sstream>
@@ -9,12 +12,22 @@
 namespace octavo {
 namespace {
 
-// "q4_0 q8_0" may be one argument or two.
+// "q4_0 q8_0" and "q4_0,q8_0" may be one argument or two; k=A,v=B stays one word.
 std::vector<std::string> words_of(const std::vector<std::string>& arguments) {
     std::vector<std::string> words;
-    for (const std::string& argument : arguments) {
+    for (std::string argument : arguments) {
+        std::replace(argument.begin(), argument.end(), ',', ' ');
         std::istringstream in(argument);
-        for (std::string word; in >> word;) words.push_back(word);
+        for (std::string word; in >> word;) {
+            const bool half = word.find('=') != std::string::npos;
+            const bool completes = half && !words.empty() && words.back().find('=') != std::string::npos &&
+                                   words.back().find(',') == std::string::npos;
+            if (completes) {
+                words.back() += "," + word;
+            } else {
+                words.push_back(word);
+            }
+        }
     }
     return words;
 }
@@ -51,7 +64,7 @@ bool come_to_the_same(const KvSettings& a, const KvSettings& b) {
 }
 
 void add_list(CLI::App& command, const char* name, std::vector<std::string>& values, const char* type,
-              const char* description) {
+              const std::string& description) {
     command.add_option(name, values, description)->type_name(type)->expected(1, 100);
 }
 
@@ -59,13 +72,21 @@ void add_list(CLI::App& command, const char* name, std::vector<std::string>& val
 
 void add_kv_choices(CLI::App& command, KvChoices& choices) {
     add_list(command, "--kv", choices.schemes, "LIST",
-             "KV schemes, with spaces between them; k=A,v=B too (default: all)");
+             "KV schemes, with spaces or commas between them, or all; k=A,v=B too (default: " +
+                 fmt::format("{})", fmt::join(choices.schemes, " ")));
     add_list(command, "--kv-window", choices.windows, "LIST",
              "Newest tokens that stay in FP16 too (default: the scheme's)");
     add_list(command, "--kv-sinks", choices.sinks, "LIST",
              "First tokens that stay in FP16 too (default: the scheme's)");
     add_list(command, "--rotate", choices.rotations, "LIST", "on, off, auto: rotation of rows (default: auto)");
     add_list(command, "--encoder", choices.encoders, "LIST", "reference, refined (default: refined)");
+}
+
+Status check_all_kv_settings(const std::vector<KvSettings>& all, const KvShape& shape, int64_t context_length) {
+    for (const KvSettings& settings : all) {
+        if (Status status = check_kv_settings(settings, shape, context_length); !status) return status;
+    }
+    return {};
 }
 
 Result<std::vector<KvSettings>> kv_settings_of(const KvChoices& choices) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/base/error.h"
+#include "runtime/kv/kv_memory.h"
 #include "runtime/kv/kv_settings.h"
 
 namespace CLI {
@@ -17,7 +18,7 @@ class App;
 namespace octavo {
 
 struct KvChoices {
-    std::vector<std::string> schemes = {"all"};  // names, pairs, lists with spaces between them, or "all"
+    std::vector<std::string> schemes = {"all"};  // names, pairs, lists with spaces or commas between them, or "all"
     std::vector<std::string> windows;            // tokens; empty: the scheme's default
     std::vector<std::string> sinks;              // likewise
     std::vector<std::string> rotations = {"auto"};
@@ -29,5 +30,8 @@ void add_kv_choices(CLI::App& command, KvChoices& choices);
 // Every combination once: settings that come to the same (a window on a raw scheme, rotation on where it is on by
 // itself) are listed once.
 Result<std::vector<KvSettings>> kv_settings_of(const KvChoices& choices);
+
+// Before minutes of work, not in the middle of them: whether all suit the model.
+Status check_all_kv_settings(const std::vector<KvSettings>& all, const KvShape& shape, int64_t context_length);
 
 }  // namespace octavo

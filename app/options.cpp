@@ -61,9 +61,6 @@ void add_cache_options(CLI::App& command, CacheOptions& options) {
     command.add_option("--kv", options.kv, "Scheme of the KV cache ('octavo memory' lists them); k=A,v=B for one each")
         ->type_name("SCHEME")
         ->capture_default_str();
-    add_count_option(command, "--ctx", options.context,
-                     "Context length in tokens, for example 16k (default: the model's)")
-        ->type_name("SIZE");
     add_size_option(command, "--kv-window", options.window,
                     "Newest tokens that stay in FP16 too (default: 128 for schemes that pack values, else 0)")
         ->type_name("N");
@@ -75,6 +72,13 @@ void add_cache_options(CLI::App& command, CacheOptions& options) {
     command.add_option("--encoder", options.encoder, "How values are packed: reference or refined")
         ->type_name("E")
         ->capture_default_str();
+    add_channel_options(command, options);
+}
+
+void add_channel_options(CLI::App& command, CacheOptions& options) {
+    add_count_option(command, "--ctx", options.context,
+                     "Context length in tokens, for example 16k (default: the model's)")
+        ->type_name("SIZE");
     command
         .add_option("--equalise", options.equalise,
                     "Scale the channels of keys and values alike: off, free, or calibrated (measured once per model)")

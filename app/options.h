@@ -42,6 +42,8 @@ struct JsonOption {
 
 void add_model_options(CLI::App& command, ModelOptions& options);
 void add_cache_options(CLI::App& command, CacheOptions& options);
+// Those of them that commands with lists of schemes (kv_choices.h) take too: --ctx and --equalise.
+void add_channel_options(CLI::App& command, CacheOptions& options);
 // Options that make a model harder for KV formats, to test these.
 void add_testing_options(CLI::App& command, CacheOptions& options);
 void add_json_option(CLI::App& command, JsonOption& option);

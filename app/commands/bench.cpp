@@ -9,6 +9,7 @@
 
 #include "app/commands/commands.h"
 #include "app/engine_setup.h"
+#include "app/kv_choices.h"
 #include "app/model_choice.h"
 #include "app/output.h"
 #include "app/size_text.h"
@@ -21,7 +22,8 @@ namespace {
 
 struct Options {
     ModelOptions model;
-    CacheOptions cache;
+    CacheOptions cache;  // the context and what is done to the channels; the rest is in `choices`
+    KvChoices choices;
     JsonOption json;
     int64_t prefill_tokens = 512;
     int64_t decode_tokens = 128;
@@ -30,14 +32,18 @@ struct Options {
 };
 
 struct Row {
+    KvSettings kv;
     int64_t depth = 0;
     SpeedReport speed;
     double memory_share = 0;  // of the bandwidth of memory
     double reads_share = 0;  // of the bandwidth of a buffer as large as what a token reads: cached, where that is small
 };
 
-nlohmann::json run_json(const Row& row, const std::string& scheme) {
-    return {{"scheme", scheme},
+nlohmann::json run_json(const Row& row, const KvShape& shape) {
+    return {{"scheme", kv_scheme_name(row.kv.scheme)},
+            {"window", row.kv.window},
+            {"sinks", row.kv.sinks},
+            {"kv_bytes_per_token", kv_bytes_per_token(shape, row.kv.scheme)},
             {"depth", row.depth},
             {"prefill_tokens_per_s", row.speed.prefill_tokens_per_s},
             {"decode_tokens_per_s", row.speed.decode_tokens_per_s},
@@ -47,34 +53,43 @@ nlohmann::json run_json(const Row& row, const std::string& scheme) {
             {"same_size_bandwidth_share", row.reads_share}};
 }
 
-Result<Row> measure_row(Engine& engine, const Options& options, const std::string& depth_text,
-                        const ReadBandwidth& memory) {
-    const Result<int64_t> depth = parse_size(depth_text);
-    if (!depth) return depth.error();
-    Job job;
-    const SpeedRequest request = {*depth, options.prefill_tokens, options.decode_tokens, options.repeat};
-    const Result<SpeedReport> speed = measure_speed(engine, request, job);
-    if (!speed) return speed.error();
-    Row row = {*depth, *speed, speed->gb_per_s / memory.gb_per_s, 0};
-    if (speed->bytes_per_token == 0) return row;
-    const Result<ReadBandwidth> same_size = measure_read_bandwidth(options.model.threads, speed->bytes_per_token);
+Result<Row> row_of(const KvSettings& kv, int64_t depth, const SpeedReport& speed, const Options& options,
+                   const ReadBandwidth& memory) {
+    Row row = {kv, depth, speed, speed.gb_per_s / memory.gb_per_s, 0};
+    if (speed.bytes_per_token == 0) return row;
+    const Result<ReadBandwidth> same_size = measure_read_bandwidth(options.model.threads, speed.bytes_per_token);
     if (!same_size) return same_size.error();
-    row.reads_share = speed->gb_per_s / same_size->gb_per_s;
+    row.reads_share = speed.gb_per_s / same_size->gb_per_s;
     return row;
 }
 
-// Prints each line as soon as it is measured.
-Result<std::vector<Row>> measure(Engine& engine, const Options& options, const ReadBandwidth& memory) {
-    print_result(options.json, fmt::format("{:>9} {:>14} {:>13} {:>8} {:>10} {:>15}\n", "depth", "prefill tok/s",
-                                           "decode tok/s", "GB/s", "of memory", "of same size"));
+std::string line_of(const Row& row) {
+    return fmt::format("{:>9}  {:<14} {:>6} {:>14.1f} {:>13.1f} {:>8.2f} {:>9.0f}% {:>14.0f}%\n", row.depth,
+                       kv_scheme_name(row.kv.scheme), row.kv.window, row.speed.prefill_tokens_per_s,
+                       row.speed.decode_tokens_per_s, row.speed.gb_per_s, 100 * row.memory_share,
+                       100 * row.reads_share);
+}
+
+// Prints the lines of each depth as soon as they are measured.
+Result<std::vector<Row>> measure(Engine& engine, const Options& options, const std::vector<KvSettings>& settings,
+                                 const ReadBandwidth& memory) {
+    print_result(options.json, fmt::format("{:>9}  {:<14} {:>6} {:>14} {:>13} {:>8} {:>10} {:>15}\n", "depth", "KV",
+                                           "window", "prefill tok/s", "decode tok/s", "GB/s", "of memory",
+                                           "of same size"));
     std::vector<Row> rows;
-    for (const std::string& depth : options.depths) {
-        const Result<Row> row = measure_row(engine, options, depth, memory);
-        if (!row) return row.error();
-        rows.push_back(*row);
-        print_result(options.json, fmt::format("{:>9} {:>14.1f} {:>13.1f} {:>8.2f} {:>9.0f}% {:>14.0f}%\n", row->depth,
-                                               row->speed.prefill_tokens_per_s, row->speed.decode_tokens_per_s,
-                                               row->speed.gb_per_s, 100 * row->memory_share, 100 * row->reads_share));
+    for (const std::string& text : options.depths) {
+        const Result<int64_t> depth = parse_size(text);
+        if (!depth) return depth.error();
+        Job job;
+        const SpeedRequest request = {*depth, options.prefill_tokens, options.decode_tokens, options.repeat};
+        const Result<std::vector<SpeedReport>> speeds = measure_speed(engine, request, settings, job);
+        if (!speeds) return speeds.error();
+        for (size_t i = 0; i < settings.size(); ++i) {
+            const Result<Row> row = row_of(settings[i], *depth, (*speeds)[i], options, memory);
+            if (!row) return row.error();
+            rows.push_back(*row);
+            print_result(options.json, line_of(*row));
+        }
     }
     print_result(options.json,
                  "of memory: of the bandwidth that memory gives; above 100% the weights stay in the caches.\n"
@@ -84,23 +99,28 @@ Result<std::vector<Row>> measure(Engine& engine, const Options& options, const R
 
 int run(const Options& options) {
     if (const Status target = check_json_target(options.json); !target) return fail(target.error());
+    const Result<std::vector<KvSettings>> settings = kv_settings_of(options.choices);
+    if (!settings) return fail(settings.error());
     const Result<std::unique_ptr<Engine>> engine = start_engine(options.model, options.cache);
     if (!engine) return fail(engine.error());
+    const Model& model = (*engine)->model();
+    const EngineInfo& info = (*engine)->info();
+    const KvShape shape = kv_shape(model.config);
+    if (const Status fits = check_all_kv_settings(*settings, shape, info.context_length); !fits)
+        return fail(fits.error());
     const Result<ReadBandwidth> bandwidth = measure_read_bandwidth(options.model.threads);
     if (!bandwidth) return fail(bandwidth.error());
 
-    const Model& model = (*engine)->model();
-    const EngineInfo& info = (*engine)->info();
-    print_result(
-        options.json,
-        fmt::format("{}\n{}; KV cache {}; prefill of {} tokens, decode of {}, median of {}\n"
-                    "memory reads at {:.1f} GB/s with {} threads; a token reads {} of weights\n\n",
-                    model_line(model), info.backend, info.scheme, options.prefill_tokens, options.decode_tokens,
-                    options.repeat, bandwidth->gb_per_s, bandwidth->threads, bytes_text(decode_weight_bytes(model))));
-    const Result<std::vector<Row>> rows = measure(**engine, options, *bandwidth);
+    print_result(options.json,
+                 fmt::format("{}\n{}; prefill of {} tokens, decode of {}, median of {}\n"
+                             "memory reads at {:.1f} GB/s with {} threads; a token reads {} of weights\n\n",
+                             model_line(model), info.backend, options.prefill_tokens, options.decode_tokens,
+                             options.repeat, bandwidth->gb_per_s, bandwidth->threads,
+                             bytes_text(decode_weight_bytes(model))));
+    const Result<std::vector<Row>> rows = measure(**engine, options, *settings, *bandwidth);
     if (!rows) return fail(rows.error());
     nlohmann::json runs = nlohmann::json::array();
-    for (const Row& row : *rows) runs.push_back(run_json(row, info.scheme));
+    for (const Row& row : *rows) runs.push_back(run_json(row, shape));
     return finish(options.json, nlohmann::json{{"runs", runs},
                                                {"model", model.name},
                                                {"backend", info.backend},
@@ -111,7 +131,6 @@ int run(const Options& options) {
                                                {"decode_tokens", options.decode_tokens},
                                                {"repeat", options.repeat},
                                                {"weight_bytes_per_token", decode_weight_bytes(model)},
-                                               {"kv_bytes_per_token", info.bytes_per_token},
                                                {"read_bandwidth_gb_per_s", bandwidth->gb_per_s}});
 }
 
@@ -119,6 +138,7 @@ int run(const Options& options) {
 
 RunCommand add_bench_command(CLI::App& command) {
     auto options = std::make_shared<Options>();
+    options->choices.schemes = {"f16"};
     add_size_option(command, "-p,--prefill", options->prefill_tokens, "Tokens to read; 0 leaves it out (default: 512)");
     add_size_option(command, "-n,--decode", options->decode_tokens, "Tokens to write; 0 leaves it out (default: 128)");
     command.add_option("--depth", options->depths, "Tokens in the context before (default: 0,8k)")
@@ -129,7 +149,8 @@ RunCommand add_bench_command(CLI::App& command) {
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
     add_model_options(command, options->model);
-    add_cache_options(command, options->cache);
+    add_kv_choices(command, options->choices);
+    add_channel_options(command, options->cache);
     add_json_option(command, options->json);
     return [options] { return run(*options); };
 }

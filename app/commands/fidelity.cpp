@@ -137,11 +137,9 @@ int run(const Options& options) {
     if (!ids) return fail(ids.error());
     const Result<std::unique_ptr<Engine>> engine = Engine::create(*model, *chosen);
     if (!engine) return fail(engine.error());
-    // Before minutes of work, not in the middle of them.
-    for (const KvSettings& kv : *candidates) {
-        const Status fits = check_kv_settings(kv, kv_shape((*model)->config), (*engine)->info().context_length);
-        if (!fits) return fail(fits.error());
-    }
+    const Status fits =
+        check_all_kv_settings(*candidates, kv_shape((*model)->config), (*engine)->info().context_length);
+    if (!fits) return fail(fits.error());
     if (!options.dump.empty()) {
         const Status dumped = dump_activations(options, *model, *chosen, *ids);
         if (!dumped) return fail(dumped.error());
@@ -182,10 +180,7 @@ RunCommand add_fidelity_command(CLI::App& command) {
     command.add_option("--csv", options->csv, "Write the rows, with quarters of the text, as CSV")->type_name("FILE");
     command.add_option("--dump", options->dump, "Write K and V of every layer (and the last queries) as .npy")
         ->type_name("DIR");
-    add_size_option(command, "--ctx", options->reference.context, "Context length in tokens (default: the model's)");
-    command.add_option("--equalise", options->reference.equalise, "Scaling of channels: off, free or calibrated")
-        ->type_name("E")
-        ->capture_default_str();
+    add_channel_options(command, options->reference);
     add_testing_options(command, options->reference);
     add_model_options(command, options->model);
     add_json_option(command, options->json);
