@@ -73,9 +73,9 @@ std::string line_of(const Row& row) {
 // Prints the lines of each depth as soon as they are measured.
 Result<std::vector<Row>> measure(Engine& engine, const Options& options, const std::vector<KvSettings>& settings,
                                  const ReadBandwidth& memory) {
-    print_result(options.json, fmt::format("{:>9}  {:<14} {:>6} {:>14} {:>13} {:>8} {:>10} {:>15}\n", "depth", "KV",
-                                           "window", "prefill tok/s", "decode tok/s", "GB/s", "of memory",
-                                           "of same size"));
+    print_result(options.json,
+                 fmt::format("{:>9}  {:<14} {:>6} {:>14} {:>13} {:>8} {:>10} {:>15}\n", "depth", "KV", "window",
+                             "prefill tok/s", "decode tok/s", "GB/s", "of memory", "of same size"));
     std::vector<Row> rows;
     for (const std::string& text : options.depths) {
         const Result<int64_t> depth = parse_size(text);
@@ -111,12 +111,12 @@ int run(const Options& options) {
     const Result<ReadBandwidth> bandwidth = measure_read_bandwidth(options.model.threads);
     if (!bandwidth) return fail(bandwidth.error());
 
-    print_result(options.json,
-                 fmt::format("{}\n{}; prefill of {} tokens, decode of {}, median of {}\n"
-                             "memory reads at {:.1f} GB/s with {} threads; a token reads {} of weights\n\n",
-                             model_line(model), info.backend, options.prefill_tokens, options.decode_tokens,
-                             options.repeat, bandwidth->gb_per_s, bandwidth->threads,
-                             bytes_text(decode_weight_bytes(model))));
+    print_result(
+        options.json,
+        fmt::format("{}\n{}; prefill of {} tokens, decode of {}, median of {}\n"
+                    "memory reads at {:.1f} GB/s with {} threads; a token reads {} of weights\n\n",
+                    model_line(model), info.backend, options.prefill_tokens, options.decode_tokens, options.repeat,
+                    bandwidth->gb_per_s, bandwidth->threads, bytes_text(decode_weight_bytes(model))));
     const Result<std::vector<Row>> rows = measure(**engine, options, *settings, *bandwidth);
     if (!rows) return fail(rows.error());
     nlohmann::json runs = nlohmann::json::array();

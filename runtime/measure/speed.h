@@ -28,9 +28,9 @@ struct SpeedReport {  // medians over the repeats
     double gb_per_s = 0;          // the same, 10^9 bytes a second
 };
 
-// One report for each of `settings`. The context is read once, under the first, and then converted; each repeat takes all
-// settings in turn, so that a machine that slows down does so for all of them.
-// ErrorKind::context_full when depth and tokens do not fit, usage for settings that do not suit the model.
+// One report for each of `settings`. The context is read once, under the first, and then converted; each repeat takes
+// all settings in turn, so that a machine that slows down does so for all of them. ErrorKind::context_full when depth
+// and tokens do not fit, usage for settings that do not suit the model.
 Result<std::vector<SpeedReport>> measure_speed(Engine& engine, const SpeedRequest& request,
                                                std::span<const KvSettings> settings, Job& job);
 
