@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,11 +13,13 @@
 #include "app/output.h"
 #include "app/screenshot.h"
 #include "app/selftest/selftest.h"
+#include "app/terminal/terminal_platform.h"
 
 namespace octavo {
 namespace {
 
 constexpr CommandEntry kCommands[] = {
+    {"window", "Open the desktop window", add_window_command},
     {"chat", "Chat with a model in the terminal, or ask one question with -p", add_chat_command},
     {"bench", "Measure prefill and decode speed against the memory's bandwidth", add_bench_command},
     {"fidelity", "Compare KV cache settings with a reference on a text: divergence, agreement, perplexity",
@@ -58,10 +61,22 @@ int guarded(Work&& work) {
     }
 }
 
+// The window, where there can be one; a script that writes to us means the chat. None: chat instead.
+std::optional<int> try_window() {
+    if (is_piped(Stream::input)) return std::nullopt;
+    const Status status = run_window("");
+    if (status) return 0;
+    if (status.error().kind != ErrorKind::device) return fail(status.error());
+    print_error(status.error().message);
+    return std::nullopt;
+}
+
 int dispatch(int argc, char** argv) {
+    if (argc == 1)
+        if (const std::optional<int> code = try_window()) return *code;
     CLI::App app(
         "Octavo: chat with a hybrid mixture-of-experts model over very long contexts.\n"
-        "Without arguments it chats in this terminal for now (the window comes later).",
+        "Without arguments it opens its window, or chats in this terminal where there is no display.",
         "octavo");
     app.set_version_flag("--version", "octavo 0.1.0");
     app.set_help_flag("-h,--help", "Print this help");

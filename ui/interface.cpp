@@ -48,6 +48,7 @@ void Interface::draw(Ui& ui, const ViewState& state, Actions& actions) {
         ImGui::EndChild();
     }
     ImGui::PopStyleVar();
+    draw_file_browser(ui, state.file_browser, file_browser_, actions);
     ImGui::End();
 }
 

@@ -6,6 +6,7 @@
 
 #include "ui/actions.h"
 #include "ui/layout.h"
+#include "ui/panels/file_browser.h"
 #include "ui/panels/kv_panel.h"
 #include "ui/panels/model_panel.h"
 #include "ui/panels/recall_panel.h"
@@ -33,6 +34,7 @@ class Interface {
     KvInput kv_;
     RecallInput recall_;
     SamplingInput sampling_;
+    FileBrowserInput file_browser_;
 };
 
 }  // namespace octavo

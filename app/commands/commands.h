@@ -5,6 +5,9 @@
 #pragma once
 
 #include <functional>
+#include <string>
+
+#include "kernels/base/error.h"
 
 namespace CLI {
 class App;
@@ -29,5 +32,10 @@ RunCommand add_logits_command(CLI::App& command);
 RunCommand add_memory_command(CLI::App& command);
 RunCommand add_render_command(CLI::App& command);
 RunCommand add_tokenize_command(CLI::App& command);
+RunCommand add_window_command(CLI::App& command);
+
+// Opens the desktop window and returns when it is closed. `model`: a path; empty: the last one, or the bundled one.
+// ErrorKind::device where there is no display.
+Status run_window(const std::string& model);
 
 }  // namespace octavo

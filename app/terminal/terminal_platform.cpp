@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -40,6 +41,11 @@ int descriptor(Stream stream) {
 }  // namespace
 
 bool is_terminal(Stream stream) { return isatty(descriptor(stream)) == 1; }
+
+bool is_piped(Stream stream) {
+    struct stat status {};
+    return fstat(descriptor(stream), &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISREG(status.st_mode));
+}
 
 int terminal_columns() {
     winsize size{};

@@ -10,6 +10,8 @@ namespace octavo {
 
 enum class Stream { input, output, error };
 bool is_terminal(Stream stream);
+// A script is at the other end: a pipe or a file (/dev/null, where desktops start programs, is neither).
+bool is_piped(Stream stream);
 
 // Of the terminal at standard output; 80 where there is none.
 int terminal_columns();

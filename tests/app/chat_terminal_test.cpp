@@ -24,7 +24,8 @@ std::string long_document() {
 }
 
 TEST(ChatTerminal, ChatsAndLeaves) {
-    TerminalProcess terminal({OCTAVO_PROGRAM});  // no arguments: the chat
+    // No arguments and no display: the chat.
+    TerminalProcess terminal({"/usr/bin/env", "-u", "DISPLAY", "-u", "WAYLAND_DISPLAY", OCTAVO_PROGRAM});
     ASSERT_TRUE(terminal.wait_for("/help")) << terminal.seen();
     ASSERT_TRUE(terminal.wait_for("> ")) << terminal.seen();
     terminal.type(std::string(kPasteStart) + "The access code of the lighthouse is QUARTZ-DELTA-8813.\r" +

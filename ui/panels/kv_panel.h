@@ -1,4 +1,5 @@
-// The Kv panel (see ui/state/kv_state.h).
+// The KV cache panel: how keys and values are stored, what every way would cost, where the memory is. Nothing changes
+// before "Apply", and what it would take is shown while a slider is dragged.
 //
 // Threads: the window's.
 #pragma once
@@ -9,9 +10,17 @@
 
 namespace octavo {
 
-// What is local to the panel: text being typed, choices not asked for yet.
-struct KvInput {};
+// What the person has set but not applied; it follows what is applied until then.
+struct KvInput {
+    KvChoice applied;  // as last seen
+    KvChoice choice;
+    bool seen = false;
+};
 
 void draw_kv_panel(Ui& ui, const KvState& state, KvInput& input, Actions& actions);
+
+// Words for the classes of the scheme list.
+const char* kv_error_text(KvErrorClass error);
+const char* kv_speed_text(KvSpeedClass speed);
 
 }  // namespace octavo

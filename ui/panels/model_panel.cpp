@@ -1,25 +1,136 @@
 #include "ui/panels/model_panel.h"
 
+#include <imgui.h>
+
+#include <algorithm>
+#include <string>
+
 #include "ui/number_text.h"
+#include "ui/panels/controls.h"
 #include "ui/widgets.h"
 
 namespace octavo {
+namespace {
+
+void draw_loaded(Ui& ui, const ModelState::Loaded& model) {
+    text_line(ui, Face::heading, ui.theme.text, model.name, ImGui::GetContentRegionAvail().x);
+    text_block(ui, Face::small, ui.theme.muted, model.path.empty() ? "part of this program" : model.path);
+    space(ui, 2);
+    figure_row(ui, "File", model.architecture);
+    figure_row(ui, "Size", model.parameters);
+    figure_row(ui, "Weights", format_size(model.bytes));
+    text_block(ui, Face::small, ui.theme.muted, model.quantisation);
+    figure_row(ui, "Layers",
+               format_count(model.layers) + ", " + format_count(model.attention_layers) + " with a KV cache");
+    figure_row(ui, "Longest context", format_count(model.context_tokens) + " tokens");
+    text_block(ui, Face::small, ui.theme.muted, model.placement);
+}
+
+void draw_loading(Ui& ui, const ModelState::Loading& loading, Actions& actions) {
+    text_line(ui, Face::strong, ui.theme.text, "Loading " + loading.name, ImGui::GetContentRegionAvail().x);
+    const bool known = loading.total_bytes > 0;
+    progress_bar(ui, known ? static_cast<double>(loading.done_bytes) / static_cast<double>(loading.total_bytes) : -1);
+    if (known)
+        text_line(ui, Face::small, ui.theme.muted,
+                  format_size(loading.done_bytes) + " of " + format_size(loading.total_bytes));
+    if (button(ui, loading.cancelling ? "Cancelling…##cancel-load" : "Cancel##cancel-load",
+               {.icon = Icon::close, .width = -1, .enabled = !loading.cancelling}))
+        actions.push_back(action::CancelLoad{});
+}
+
+void draw_file(Ui& ui, const ModelFileItem& item, bool loaded, Actions& actions) {
+    ImGui::PushID(item.path.c_str());
+    const bool usable = item.problem.empty();
+    const std::string label = item.name + "##model-file";
+    if (button(ui, label.c_str(),
+               {.kind = ButtonKind::quiet,
+                .icon = loaded ? Icon::check : Icon::file,
+                .width = -1,
+                .tooltip = usable ? item.path.c_str() : item.problem.c_str(),
+                .enabled = usable && !loaded,
+                .small = true}))
+        actions.push_back(action::LoadModel{item.path});
+    if (!usable)
+        text_block(ui, Face::small, ui.theme.error, item.problem);
+    else if (!item.details.empty())
+        text_line(ui, Face::small, ui.theme.muted,
+                  item.details + (item.bytes > 0 ? ", " + format_size(item.bytes) : ""),
+                  ImGui::GetContentRegionAvail().x);
+    ImGui::PopID();
+}
+
+void draw_choices(Ui& ui, const ModelState& state, Actions& actions) {
+    if (button(ui, "Open a model file…##pick", {.kind = ButtonKind::primary, .icon = Icon::open, .width = -1}))
+        actions.push_back(action::PickModel{});
+    text_block(ui, Face::small, ui.theme.muted, "Or drop a GGUF file on the window.");
+    const bool bundled = state.loaded && state.loaded->path.empty();
+    if (!bundled && button(ui, "Use Pocket, the bundled model##bundled", {.width = -1}))
+        actions.push_back(action::LoadModel{""});
+}
+
+void draw_folder(Ui& ui, const ModelState& state, const ModelState::Folder& folder, Actions& actions) {
+    ImGui::PushID(folder.path.c_str());
+    const float button_width = ui.px(30);
+    text_line(ui, Face::small, ui.theme.muted, folder.path,
+              std::max(ImGui::GetContentRegionAvail().x - button_width, ui.px(40)));
+    ImGui::SameLine(ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x - ui.px(24));
+    if (button(ui, "##remove-folder",
+               {.kind = ButtonKind::quiet, .icon = Icon::close, .tooltip = "Look here no longer", .small = true}))
+        actions.push_back(action::RemoveModelFolder{folder.path});
+    if (folder.scanning) text_line(ui, Face::small, ui.theme.muted, "looking…");
+    if (!folder.error.empty()) text_block(ui, Face::small, ui.theme.error, folder.error);
+    if (!folder.scanning && folder.error.empty() && folder.files.empty())
+        text_line(ui, Face::small, ui.theme.muted, "no models here");
+    for (const ModelFileItem& item : folder.files)
+        draw_file(ui, item, state.loaded && state.loaded->path == item.path, actions);
+    ImGui::PopID();
+}
+
+void draw_devices(Ui& ui, const ModelState& state, Actions& actions) {
+    if (state.devices.empty()) return;
+    section(ui, "Device");
+    for (const ModelState::Device& device : state.devices) {
+        const std::string label = device.label + "##device-" + device.id;
+        if (button(ui, label.c_str(),
+                   {.width = -1,
+                    .tooltip = device.unavailable.empty() ? nullptr : device.unavailable.c_str(),
+                    .enabled = device.unavailable.empty(),
+                    .small = true,
+                    .selected = device.id == state.device}))
+            actions.push_back(action::SetDevice{device.id});
+        if (!device.unavailable.empty()) text_block(ui, Face::small, ui.theme.muted, device.unavailable);
+    }
+}
+
+}  // namespace
 
 void draw_model_panel(Ui& ui, const ModelState& state, ModelInput& /*input*/, Actions& actions) {
     section(ui, "Model");
-    if (state.loaded) {
-        figure_row(ui, "Name", state.loaded->name);
-        figure_row(ui, "Architecture", state.loaded->architecture);
-        figure_row(ui, "Parameters", state.loaded->parameters);
-        figure_row(ui, "Weights", format_size(state.loaded->bytes));
-        figure_row(ui, "Context", format_count(state.loaded->context_tokens));
-        text_block(ui, Face::small, ui.theme.muted, state.loaded->placement);
-    } else {
-        text_block(ui, Face::body, ui.theme.muted, "No model is loaded.");
-    }
+    if (state.loading) draw_loading(ui, *state.loading, actions);
     if (!state.error.empty()) text_block(ui, Face::body, ui.theme.error, state.error);
-    if (button(ui, "Open a model file…##pick", {.icon = Icon::folder, .width = -1}))
-        actions.push_back(action::PickModel{});
+    if (state.loaded)
+        draw_loaded(ui, *state.loaded);
+    else if (!state.loading)
+        text_block(ui, Face::body, ui.theme.muted, "No model is loaded.");
+    space(ui, 6);
+    draw_choices(ui, state, actions);
+    if (!state.recent.empty()) {
+        section(ui, "Recent");
+        for (const ModelFileItem& item : state.recent)
+            draw_file(ui, item, state.loaded && state.loaded->path == item.path, actions);
+    }
+    section(ui, "Folders with models");
+    for (const ModelState::Folder& folder : state.folders) draw_folder(ui, state, folder, actions);
+    const float half = (ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ItemSpacing.x) / 2;
+    if (button(ui, "Add a folder…##add-folder", {.icon = Icon::folder, .width = half, .small = true}))
+        actions.push_back(action::PickModelFolder{});
+    ImGui::SameLine();
+    if (button(ui, "Look again##rescan",
+               {.icon = Icon::retry, .width = half, .enabled = !state.folders.empty(), .small = true}))
+        actions.push_back(action::RescanModelFolders{});
+    draw_devices(ui, state, actions);
+    section(ui, "This machine");
+    text_block(ui, Face::small, ui.theme.muted, state.machine);
 }
 
 }  // namespace octavo

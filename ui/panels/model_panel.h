@@ -1,4 +1,4 @@
-// The Model panel (see ui/state/model_state.h).
+// The Model panel: what is loaded and where it lies, what else could be loaded, on which device.
 //
 // Threads: the window's.
 #pragma once
@@ -9,8 +9,7 @@
 
 namespace octavo {
 
-// What is local to the panel: text being typed, choices not asked for yet.
-struct ModelInput {};
+struct ModelInput {};  // nothing is typed here
 
 void draw_model_panel(Ui& ui, const ModelState& state, ModelInput& input, Actions& actions);
 
