@@ -36,7 +36,7 @@ Status check_whole(const Database& database) {
     const Result<bool> row = check->step();
     if (!row) return row.error();
     const std::string words = *row ? check->text(0) : "ok";
-    if (words == "ok") return {};
+    if (words == "ok") return check_search_index(database);
     return Error{ErrorKind::input, fmt::format("{} is damaged ({}).", database.file().string(), words)};
 }
 

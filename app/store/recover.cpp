@@ -166,7 +166,7 @@ Status copy_tables(const Database& database) {
         if (columns.empty()) continue;
         if (const Status done = TableCopy(database, table, columns).run(); !done) return done;
     }
-    return tidy_up(database);
+    return {};
 }
 
 struct Recovered {
@@ -184,13 +184,23 @@ size_t damaged_version(const Database& database, size_t newest) {
 Result<Recovered> fill(const fs::path& sound_file, const StoreOptions& options) {
     const Result<Database> database = Database::open(sound_file, Database::Mode::read_write, options.vfs);
     if (!database) return database.error();
-    // The file is thrown away where this does not come to its end.
-    if (const Status done = database->run(std::string("PRAGMA journal_mode = MEMORY")); !done) return done.error();
+    // Each row is a transaction of its own: one that met damage could not be committed. That is quick where nothing
+    // waits for the disk; a failure throws the file away anyhow, and the last step waits for all of it.
+    if (const Status done = database->run(std::string("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF")); !done)
+        return done.error();
+    if (const Status done = database->tolerate_damage(); !done) return done.error();
     const bool readable = static_cast<bool>(database->run("ATTACH ? AS damaged", options.file.string()));
     const size_t version = readable ? damaged_version(*database, options.migrations.size()) : options.migrations.size();
     if (const Status done = migrate(*database, options.migrations.first(version), false); !done) return done.error();
-    if (readable)
-        if (const Status done = database->transact([&] { return copy_tables(*database); }); !done) return done.error();
+    if (readable) {
+        database->enable_triggers(false);  // the search index is made at once, below
+        if (const Status done = copy_tables(*database); !done) return done.error();
+        database->enable_triggers(true);
+        if (const Status done = database->run(std::string("DETACH damaged; PRAGMA synchronous = FULL")); !done)
+            return done.error();
+        if (const Status done = database->transact([&] { return tidy_up(*database); }); !done) return done.error();
+        if (const Status done = rebuild_search_index(*database); !done) return done.error();
+    }
     if (const Status done = migrate(*database, options.migrations, false); !done) return done.error();
     const Result<int64_t> conversations = database->value("SELECT count(*) FROM conversations");
     if (!conversations) return conversations.error();

@@ -153,6 +153,14 @@ Status copy_file(const Database& database, int64_t version) {
     return {};
 }
 
+Status command_search_index(const Database& database, const char* command) {
+    return database.transact([&]() -> Status {
+        if (const Status done = database.run("INSERT INTO title_search (title_search) VALUES (?)", command); !done)
+            return done;
+        return database.run("INSERT INTO message_search (message_search) VALUES (?)", command);
+    });
+}
+
 }  // namespace
 
 std::span<const Migration> store_migrations() { return kMigrations; }
@@ -182,12 +190,8 @@ Status migrate(const Database& database, std::span<const Migration> migrations, 
     });
 }
 
-Status rebuild_search_index(const Database& database) {
-    return database.transact([&]() -> Status {
-        if (const Status done = database.run("INSERT INTO title_search (title_search) VALUES ('rebuild')"); !done)
-            return done;
-        return database.run("INSERT INTO message_search (message_search) VALUES ('rebuild')");
-    });
-}
+Status rebuild_search_index(const Database& database) { return command_search_index(database, "rebuild"); }
+
+Status check_search_index(const Database& database) { return command_search_index(database, "integrity-check"); }
 
 }  // namespace octavo

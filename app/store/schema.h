@@ -26,7 +26,9 @@ Status migrate(const Database& database, std::span<const Migration> migrations, 
 // The name of that copy: NAME-version-N.db beside the file.
 std::filesystem::path copy_before_migration(const std::filesystem::path& file, int64_t version);
 
-// Fills the search index from the tables again.
+// Fills the search index from the tables again; an error where it is damaged beyond that.
 Status rebuild_search_index(const Database& database);
+// An error where the index does not agree with itself. Takes as long as reading all of it.
+Status check_search_index(const Database& database);
 
 }  // namespace octavo

@@ -144,6 +144,7 @@ Status Database::run(const std::string& sql) const {
 }
 
 Result<Statement> Database::prepare(std::string_view sql) const {
+    last_error_ = SQLITE_OK;
     sqlite3_stmt* statement = nullptr;
     const int code = sqlite3_prepare_v2(database_.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
     if (code != SQLITE_OK) return error(code);
@@ -160,15 +161,22 @@ Status Database::transact(const std::function<Status()>& work) const {
     return status;
 }
 
+void Database::enable_triggers(bool enable) const {
+    sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_ENABLE_TRIGGER, enable ? 1 : 0, nullptr);
+}
+
+Status Database::tolerate_damage() const {
+    sqlite3_db_config(database_.get(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
+    return run(std::string("PRAGMA writable_schema = ON"));
+}
+
 int64_t Database::last_row_id() const { return sqlite3_last_insert_rowid(database_.get()); }
 int64_t Database::changed_rows() const { return sqlite3_changes64(database_.get()); }
 
 bool Database::is_damaged() const {
     const int code = last_error_ & 0xff;
-    return (code == SQLITE_CORRUPT && !is_search_index_damaged()) || code == SQLITE_NOTADB;
+    return code == SQLITE_CORRUPT || code == SQLITE_NOTADB;
 }
-
-bool Database::is_search_index_damaged() const { return last_error_ == SQLITE_CORRUPT_VTAB; }
 
 Error Database::error(int code) const {
     last_error_ = sqlite3_extended_errcode(database_.get());

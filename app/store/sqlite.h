@@ -114,13 +114,14 @@ class Database {
     // Runs `work` between BEGIN and COMMIT; an error of either takes everything back.
     Status transact(const std::function<Status()>& work) const;
 
+    void enable_triggers(bool enable) const;
+    // Reads what it can of files whose length or table definitions are wrong.
+    Status tolerate_damage() const;
     int64_t last_row_id() const;
     int64_t changed_rows() const;  // by the last statement
     const std::filesystem::path& file() const { return file_; }
 
-    // Of the last failure: whether the file itself is damaged, or only what search needs (which can be made again).
-    bool is_damaged() const;
-    bool is_search_index_damaged() const;
+    bool is_damaged() const;  // so says the statement prepared last
 
   private:
     friend class Statement;
@@ -132,7 +133,7 @@ class Database {
 
     std::filesystem::path file_;
     std::unique_ptr<sqlite3, Close> database_;
-    mutable int last_error_ = 0;  // extended code of SQLite
+    mutable int last_error_ = 0;  // extended code of SQLite, of the statement prepared last
 };
 
 }  // namespace octavo

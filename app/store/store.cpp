@@ -55,10 +55,16 @@ Store::~Store() = default;
 
 Status Store::write(const std::function<Status()>& work) {
     Status status = database_->transact(work);
-    if (!status && database_->is_search_index_damaged() && rebuild_search_index(*database_))
-        status = database_->transact(work);
-    note_damage();
+    if (!status && mend_search_index()) status = database_->transact(work);
+    if (!status) note_damage();
     return status;
+}
+
+bool Store::mend_search_index() {
+    const bool worth_it = access_ == StoreAccess::full && !check_requested_ && database_->is_damaged();
+    if (!worth_it) return false;
+    note_damage();  // in case it takes more than that
+    return static_cast<bool>(rebuild_search_index(*database_));
 }
 
 void Store::note_damage() {

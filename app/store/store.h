@@ -111,16 +111,20 @@ class Store {
   private:
     Store(const StoreOptions& options, OpenedFile opened);
 
-    // Runs work in a transaction; where only the search index turns out to be damaged, makes that again first.
+    // Runs work in a transaction; where something is damaged, once more after the search index was made again.
     Status write(const std::function<Status()>& work);
     // The same for a statement about one conversation, which must be there.
     Status change_conversation(int64_t id, const std::function<Status()>& work);
+    // After a failure: whether damage is behind it, and the search index, which most of the file is, could be made
+    // again.
+    bool mend_search_index();
     // After a failure: has a damaged file repaired at the next start.
     void note_damage();
     int64_t now_ms() const { return now_ms_(); }
 
     static ConversationSummary read_summary(const Statement& row);
     Result<ConversationSummary> summary(int64_t id);
+    Status collect_all_hits(const SearchWords& words, int64_t limit, SearchResults& results);
     Status collect_hits(const std::string& sql, const SearchWords& words, int64_t limit, SearchResults& results);
     static Error no_conversation(int64_t id);
 

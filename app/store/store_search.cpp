@@ -77,15 +77,23 @@ Status Store::collect_hits(const std::string& sql, const SearchWords& words, int
     return {};
 }
 
+Status Store::collect_all_hits(const SearchWords& words, int64_t limit, SearchResults& results) {
+    results.hits.clear();
+    for (const std::string& sql : {title_sql(words), message_sql(words)})
+        if (const Status done = collect_hits(sql, words, limit, results); !done) return done;
+    return {};
+}
+
 Result<SearchResults> Store::search(const std::string& query, int64_t limit) {
     SearchResults results;
     const SearchWords words = search_words(query);
     if (words.indexed.empty() && words.brief.empty()) return results;
-    for (const std::string& sql : {title_sql(words), message_sql(words)})
-        if (const Status done = collect_hits(sql, words, limit, results); !done) {
-            note_damage();
-            return done.error();
-        }
+    Status done = collect_all_hits(words, limit, results);
+    if (!done && mend_search_index()) done = collect_all_hits(words, limit, results);
+    if (!done) {
+        note_damage();
+        return done.error();
+    }
     if (!words.indexed.empty()) return results;
     const Result<int64_t> older = database_->value(
         "SELECT count(*) FROM messages WHERE id <= (SELECT max(id) FROM messages) - ?", kScannedMessages);
