@@ -21,6 +21,8 @@ namespace {
 constexpr CommandEntry kCommands[] = {
     {"window", "Open the desktop window", add_window_command},
     {"chat", "Chat with a model in the terminal, or ask one question with -p", add_chat_command},
+    {"conversations", "List, search, show, export and import the conversations that were saved",
+     add_conversations_command},
     {"bench", "Measure prefill and decode speed against the memory's bandwidth", add_bench_command},
     {"fidelity", "Compare KV cache settings with a reference on a text: divergence, agreement, perplexity",
      add_fidelity_command},

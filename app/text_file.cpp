@@ -11,9 +11,6 @@
 namespace octavo {
 namespace {
 
-// A whole context of 262,144 tokens is about 1 MiB of text.
-constexpr size_t kMaxTextBytes = size_t{64} << 20;
-
 // Length of the well-formed character at the start of `text`; 0 when there is none.
 size_t utf8_character_bytes(std::string_view text) {
     const auto byte = [&](size_t index) { return static_cast<unsigned char>(text[index]); };
@@ -32,26 +29,26 @@ size_t utf8_character_bytes(std::string_view text) {
     return length;
 }
 
-Error too_long(const std::string& name) {
+Error too_long(const std::string& name, size_t max_bytes) {
     return {ErrorKind::input, fmt::format("{} is longer than {}, the most that is read as text: take a part of it.",
-                                          name, bytes_text(static_cast<int64_t>(kMaxTextBytes)))};
+                                          name, bytes_text(static_cast<int64_t>(max_bytes)))};
 }
 
 // To the end of `in`, or refused once it goes beyond the limit: an endless pipe must not fill the memory.
-Result<std::string> read_stream(std::istream& in, const std::string& name) {
+Result<std::string> read_stream(std::istream& in, const std::string& name, size_t max_bytes) {
     std::string text;
     std::string part(1 << 16, '\0');
     while (in) {
         in.read(part.data(), static_cast<std::streamsize>(part.size()));
         text.append(part, 0, static_cast<size_t>(in.gcount()));
-        if (text.size() > kMaxTextBytes) return too_long(name);
+        if (text.size() > max_bytes) return too_long(name, max_bytes);
     }
     if (in.bad()) return Error{ErrorKind::io, fmt::format("{} could not be read to its end.", name)};
     return text;
 }
 
-Result<std::string> read_bytes(const std::filesystem::path& path) {
-    if (path == "-") return read_stream(std::cin, "Standard input");
+Result<std::string> read_bytes(const std::filesystem::path& path, size_t max_bytes) {
+    if (path == "-") return read_stream(std::cin, "Standard input", max_bytes);
     const std::string name = path.string();
     std::error_code error;
     const auto status = std::filesystem::status(path, error);
@@ -63,11 +60,11 @@ Result<std::string> read_bytes(const std::filesystem::path& path) {
     std::ifstream in(path, std::ios::binary);
     if (!in) return Error{ErrorKind::io, fmt::format("{} could not be opened: check name and permissions.", name)};
     const uintmax_t bytes = std::filesystem::file_size(path, error);
-    if (!error && bytes > kMaxTextBytes)
-        return Error{ErrorKind::input, fmt::format("{} has {}; at most {} are read as text: take a part of it.", name,
-                                                   bytes_text(static_cast<int64_t>(bytes)),
-                                                   bytes_text(static_cast<int64_t>(kMaxTextBytes)))};
-    return read_stream(in, name);
+    if (!error && bytes > max_bytes)
+        return Error{ErrorKind::input,
+                     fmt::format("{} has {}; at most {} are read as text: take a part of it.", name,
+                                 bytes_text(static_cast<int64_t>(bytes)), bytes_text(static_cast<int64_t>(max_bytes)))};
+    return read_stream(in, name, max_bytes);
 }
 
 }  // namespace
@@ -88,8 +85,8 @@ Status check_text(std::string_view what, std::string_view text) {
                  fmt::format("{} is not UTF-8 text (byte {} is not text): convert it to UTF-8 first.", what, invalid)};
 }
 
-Result<std::string> read_text_file(const std::filesystem::path& path) {
-    Result<std::string> text = read_bytes(path);
+Result<std::string> read_text_file(const std::filesystem::path& path, size_t max_bytes) {
+    Result<std::string> text = read_bytes(path, max_bytes);
     if (!text) return text.error();
     if (text->starts_with("\xef\xbb\xbf")) text->erase(0, 3);  // byte order mark
     const size_t invalid = find_invalid_utf8(*text);

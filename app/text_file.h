@@ -9,9 +9,12 @@
 
 namespace octavo {
 
-// The whole file, a regular one of at most 64 MiB; "-" reads standard input to its end, up to the same limit. Refused,
-// with the place, when it is not UTF-8 text.
-Result<std::string> read_text_file(const std::filesystem::path& path);
+// A whole context of 262,144 tokens is about 1 MiB of text.
+constexpr size_t kMaxTextBytes = size_t{64} << 20;
+
+// The whole file, a regular one of at most `max_bytes`; "-" reads standard input to its end, up to the same limit.
+// Refused, with the place, when it is not UTF-8 text.
+Result<std::string> read_text_file(const std::filesystem::path& path, size_t max_bytes = kMaxTextBytes);
 Status write_text_file(const std::filesystem::path& path, std::string_view text);
 
 // Refuses what is not UTF-8 text; `what` begins the sentence: "The message".

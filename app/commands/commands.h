@@ -25,6 +25,7 @@ struct CommandEntry {
 
 RunCommand add_bench_command(CLI::App& command);
 RunCommand add_chat_command(CLI::App& command);
+RunCommand add_conversations_command(CLI::App& command);
 RunCommand add_fidelity_command(CLI::App& command);
 RunCommand add_inspect_command(CLI::App& command);
 RunCommand add_kv_error_command(CLI::App& command);

@@ -1,15 +1,15 @@
 #include "app/store/recover.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <chrono>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "app/date_text.h"
 #include "app/size_text.h"
 #include "app/store/sqlite.h"
 
@@ -210,11 +210,7 @@ Result<Recovered> fill(const fs::path& sound_file, const StoreOptions& options) 
 }
 
 fs::path name_for_damaged(const StoreOptions& options) {
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(
-        options.now_ms ? std::chrono::milliseconds(options.now_ms())
-                       : std::chrono::system_clock::now().time_since_epoch());
-    const std::string stem = fmt::format("{}-damaged-{:%Y%m%d-%H%M%S}", options.file.stem().string(),
-                                         fmt::gmtime(static_cast<std::time_t>(seconds.count())));
+    const std::string stem = fmt::format("{}-damaged-{}", options.file.stem().string(), date_stamp(options.now_ms()));
     fs::path name = options.file.parent_path() / (stem + ".db");
     std::error_code ignored;
     for (int i = 2; fs::exists(name, ignored); ++i)

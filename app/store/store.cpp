@@ -18,12 +18,12 @@ namespace {
 
 constexpr const char* kSummaryColumns = "id, title, titled_by_person, created_ms, updated_ms, deleted_ms";
 
+}  // namespace
+
 int64_t system_now_ms() {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
 }
-
-}  // namespace
 
 std::filesystem::path default_store_file() {
     const std::filesystem::path folder = user_data_folder();
@@ -47,7 +47,7 @@ Store::Store(const StoreOptions& options, OpenedFile opened)
     : file_(options.file),
       access_(opened.access),
       notices_(std::move(opened.notices)),
-      now_ms_(options.now_ms ? options.now_ms : system_now_ms),
+      now_ms_(options.now_ms),
       lock_(std::move(opened.lock)),
       database_(std::make_unique<Database>(std::move(opened.database))) {}
 

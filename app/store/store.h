@@ -35,13 +35,15 @@ struct SearchWords;
 // conversations.db in the program's data folder (app/user_folders.h); empty where there is none.
 std::filesystem::path default_store_file();
 
+int64_t system_now_ms();  // milliseconds since 1970
+
 struct StoreOptions {
     std::filesystem::path file;  // empty: memory only
     bool read_only = false;      // do not try to write
     // For tests.
     std::span<const Migration> migrations = store_migrations();
-    std::function<int64_t()> now_ms;  // empty: the system's clock
-    const char* vfs = nullptr;        // SQLite's name of a file layer; null: the system's
+    std::function<int64_t()> now_ms = system_now_ms;
+    const char* vfs = nullptr;  // SQLite's name of a file layer; null: the system's
 };
 
 enum class StoreAccess {
@@ -70,7 +72,8 @@ class Store {
     Result<int64_t> create_conversation(const Settings& settings = {}, const std::string& title = "");
     // With all branches, settings and attachments.
     Result<StoredConversation> conversation(int64_t id);
-    // Adds a whole conversation (an import) under new ids, in one transaction; returns its id.
+    // Adds a whole conversation (an import) under new ids, in one transaction; returns its id. Times that are 0 are
+    // now.
     Result<int64_t> add_conversation(const StoredConversation& conversation);
     Status rename_conversation(int64_t id, const std::string& title);  // empty: as the first message says
     Status trash_conversation(int64_t id);

@@ -84,9 +84,10 @@ Result<int64_t> Store::add_conversation(const StoredConversation& conversation) 
     int64_t id = 0;
     const Status written = write([&]() -> Status {
         const ConversationSummary& head = conversation.summary;
+        const auto or_now = [now = now_ms()](int64_t ms) { return ms != 0 ? ms : now; };
         if (const Status done = database_->run(
                 "INSERT INTO conversations (title, titled_by_person, created_ms, updated_ms) VALUES (?, ?, ?, ?)",
-                head.title, head.titled_by_person, head.created_ms, head.updated_ms);
+                head.title, head.titled_by_person, or_now(head.created_ms), or_now(head.updated_ms));
             !done)
             return done;
         id = database_->last_row_id();
@@ -96,7 +97,7 @@ Result<int64_t> Store::add_conversation(const StoredConversation& conversation) 
             StoredMessage copy = message;
             copy.parent_id = new_ids[message.parent_id];
             if (copy.state == MessageState::streaming) copy.state = MessageState::stopped;
-            const Result<int64_t> added = insert_message(id, copy, message.created_ms);
+            const Result<int64_t> added = insert_message(id, copy, or_now(message.created_ms));
             if (!added) return added.error();
             new_ids[message.id] = *added;
         }
