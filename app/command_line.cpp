@@ -26,6 +26,8 @@ constexpr CommandEntry kCommands[] = {
     {"bench", "Measure prefill and decode speed against the memory's bandwidth", add_bench_command},
     {"fidelity", "Compare KV cache settings with a reference on a text: divergence, agreement, perplexity",
      add_fidelity_command},
+    {"recall", "Find facts hidden in a long text under several KV cache settings, with controls and intervals",
+     add_recall_command},
     {"kv-error", "Measure what KV cache settings do to keys, values and attention", add_kv_error_command},
     {"memory", "What a token costs in bytes, and the largest context that fits", add_memory_command},
     {"inspect", "Show what is in a model file", add_inspect_command},

@@ -12,26 +12,6 @@
 namespace octavo {
 namespace {
 
-// "q4_0 q8_0" and "q4_0,q8_0" may be one argument or two; k=A,v=B stays one word.
-std::vector<std::string> words_of(const std::vector<std::string>& arguments) {
-    std::vector<std::string> words;
-    for (std::string argument : arguments) {
-        std::replace(argument.begin(), argument.end(), ',', ' ');
-        std::istringstream in(argument);
-        for (std::string word; in >> word;) {
-            const bool half = word.find('=') != std::string::npos;
-            const bool completes = half && !words.empty() && words.back().find('=') != std::string::npos &&
-                                   words.back().find(',') == std::string::npos;
-            if (completes) {
-                words.back() += "," + word;
-            } else {
-                words.push_back(word);
-            }
-        }
-    }
-    return words;
-}
-
 template <class Value, class Parse>
 Result<std::vector<Value>> parse_all(const std::vector<std::string>& words, Parse parse) {
     std::vector<Value> values;
@@ -45,7 +25,7 @@ Result<std::vector<Value>> parse_all(const std::vector<std::string>& words, Pars
 
 Result<std::vector<KvScheme>> parse_schemes(const std::vector<std::string>& arguments) {
     std::vector<KvScheme> schemes;
-    for (const std::string& word : words_of(arguments)) {
+    for (const std::string& word : list_words(arguments)) {
         if (word == "all") {
             for (const KvSchemeSpec& spec : kv_schemes()) schemes.push_back({spec.k, spec.v});
             continue;
@@ -70,6 +50,25 @@ void add_list(CLI::App& command, const char* name, std::vector<std::string>& val
 
 }  // namespace
 
+std::vector<std::string> list_words(const std::vector<std::string>& arguments) {
+    std::vector<std::string> words;
+    for (std::string argument : arguments) {
+        std::replace(argument.begin(), argument.end(), ',', ' ');
+        std::istringstream in(argument);
+        for (std::string word; in >> word;) {
+            const bool half = word.find('=') != std::string::npos;
+            const bool completes = half && !words.empty() && words.back().find('=') != std::string::npos &&
+                                   words.back().find(',') == std::string::npos;
+            if (completes) {
+                words.back() += "," + word;
+            } else {
+                words.push_back(word);
+            }
+        }
+    }
+    return words;
+}
+
 void add_kv_choices(CLI::App& command, KvChoices& choices) {
     add_list(command, "--kv", choices.schemes, "LIST",
              "KV schemes, with spaces or commas between them, or all; k=A,v=B too (default: " +
@@ -92,13 +91,13 @@ Status check_all_kv_settings(const std::vector<KvSettings>& all, const KvShape& 
 Result<std::vector<KvSettings>> kv_settings_of(const KvChoices& choices) {
     const auto schemes = parse_schemes(choices.schemes);
     if (!schemes) return schemes.error();
-    const auto windows = parse_all<int64_t>(words_of(choices.windows), parse_size);
+    const auto windows = parse_all<int64_t>(list_words(choices.windows), parse_size);
     if (!windows) return windows.error();
-    const auto sinks = parse_all<int64_t>(words_of(choices.sinks), parse_size);
+    const auto sinks = parse_all<int64_t>(list_words(choices.sinks), parse_size);
     if (!sinks) return sinks.error();
-    const auto rotations = parse_all<KvRotation>(words_of(choices.rotations), parse_kv_rotation);
+    const auto rotations = parse_all<KvRotation>(list_words(choices.rotations), parse_kv_rotation);
     if (!rotations) return rotations.error();
-    const auto encoders = parse_all<KvEncoder>(words_of(choices.encoders), parse_kv_encoder);
+    const auto encoders = parse_all<KvEncoder>(list_words(choices.encoders), parse_kv_encoder);
     if (!encoders) return encoders.error();
 
     std::vector<KvSettings> all;

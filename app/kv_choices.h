@@ -25,6 +25,9 @@ struct KvChoices {
     std::vector<std::string> encoders = {"refined"};
 };
 
+// "q4_0,q2k k=q8_0,v=q4_0" in one argument or several: words, divided by spaces and by commas but for a pair's own.
+std::vector<std::string> list_words(const std::vector<std::string>& arguments);
+
 void add_kv_choices(CLI::App& command, KvChoices& choices);
 
 // Every combination once: settings that come to the same (a window on a raw scheme, rotation on where it is on by

@@ -82,7 +82,17 @@ Session::Session(const HybridConfig& config, Forward& forward, const SessionOpti
 
 void Session::refresh_views() {
     views_.attention.clear();
-    for (int layer = 0; layer < cache_.shape().layers; ++layer) views_.attention.push_back(cache_.view(layer));
+    for (int layer = 0; layer < cache_.shape().layers; ++layer) {
+        views_.attention.push_back(cache_.view(layer));
+        views_.attention.back().masked_first = masked_first_;
+        views_.attention.back().masked_cells = masked_cells_;
+    }
+}
+
+void Session::mask_cells(int64_t first, int64_t count) {
+    masked_first_ = first;
+    masked_cells_ = count;
+    refresh_views();
 }
 
 Result<PrefillReport> Session::prefill(std::span<const int32_t> ids, std::span<const Anchor> anchors, Job& job) {

@@ -83,6 +83,11 @@ class Session {
     Status restore(int64_t position);
     void clear() { (void)restore(0); }
 
+    // From here on no token attends to cells [first, first + count), as if attention could not see them; count 0 shows
+    // all again. For the recall test's control: Gated-DeltaNet layers and what later cells took from them are
+    // untouched.
+    void mask_cells(int64_t first, int64_t count);
+
     // Other settings for the cache, from here on and for what it holds, without reading the text again. Where the
     // change ends with KvChangeOutcome::lost the session is empty.
     KvChange change_kv(const KvSettings& settings, Job& job, KvChangeRoom room = KvChangeRoom::automatic);
@@ -130,6 +135,8 @@ class Session {
     KvCache cache_;
     RecurrentState recurrent_;
     SequenceState views_;
+    int64_t masked_first_ = 0;
+    int64_t masked_cells_ = 0;
     Buffer logits_;  // [vocab]
     bool logits_valid_ = false;
     CheckpointStore checkpoints_;

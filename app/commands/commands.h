@@ -31,6 +31,7 @@ RunCommand add_inspect_command(CLI::App& command);
 RunCommand add_kv_error_command(CLI::App& command);
 RunCommand add_logits_command(CLI::App& command);
 RunCommand add_memory_command(CLI::App& command);
+RunCommand add_recall_command(CLI::App& command);
 RunCommand add_render_command(CLI::App& command);
 RunCommand add_tokenize_command(CLI::App& command);
 RunCommand add_window_command(CLI::App& command);
