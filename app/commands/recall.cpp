@@ -17,6 +17,7 @@
 #include "app/recall/recall_table.h"
 #include "app/recall/thresholds.h"
 #include "app/size_text.h"
+#include "app/terminal/terminal_platform.h"
 #include "app/text_file.h"
 #include "runtime/recall/recall_run.h"
 
@@ -130,7 +131,8 @@ int run(const Options& options) {
     const RecallThresholds thresholds{options.least_correct / 100, options.most_drop / 100, options.most_kl};
     Status written;
     const auto listener = [&](const RecallReport& so_far) {
-        print_error(recall_section_line(so_far.sections.back()));
+        // At a terminal the progress line stands there.
+        if (!is_terminal(Stream::error)) print_error(recall_section_line(so_far.sections.back()));
         if (!options.json.wanted || options.json.to_stdout()) return;
         RecallReport partial = so_far;
         partial.cancelled = true;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/base/memory_platform.h"
+#include "runtime/recall/facts.h"
 #include "runtime/recall/model_hash.h"
 #include "runtime/recall/section_reader.h"
 
@@ -42,6 +43,12 @@ std::vector<KvSettings> all_settings(const RecallPlan& plan) {
     return settings;
 }
 
+Result<RecallDocument> make_document_of(const Model& model, const RecallPlan& plan, int64_t length, uint64_t seed,
+                                        bool bare) {
+    if (bare) return make_bare_document(model, plan, length, seed);
+    return make_document(model, plan, length, seed, bulk_cells(all_settings(plan), length));
+}
+
 // Checks what was asked for, before minutes of work, and fills in what was left open.
 class Preparation {
   public:
@@ -50,6 +57,7 @@ class Preparation {
     Result<RecallReport> run() {
         if (Status status = settle_lengths(); !status) return status.error();
         if (Status status = settle_settings(); !status) return status.error();
+        if (Status status = check_documents(); !status) return status.error();
         limit_fidelity_positions();
         report_.model = engine_.model().name;
         report_.model_hash = model_hash(engine_.model());
@@ -96,6 +104,19 @@ class Preparation {
         return {};
     }
 
+    // That the needles and the text fit every length.
+    Status check_documents() const {
+        const RecallPlan& plan = report_.plan;
+        for (const int64_t length : plan.lengths) {
+            for (int i = 0; i < plan.documents; ++i) {
+                const uint64_t seed = plan.seed + static_cast<uint64_t>(i);
+                const auto document = make_document_of(engine_.model(), plan, length, seed, false);
+                if (!document) return document.error();
+            }
+        }
+        return {};
+    }
+
     void limit_fidelity_positions() {
         const int64_t row_bytes = int64_t{engine_.model().config.vocab} * static_cast<int64_t>(sizeof(float));
         const int64_t most = std::max<int64_t>(1, kMostReferenceBytes / row_bytes);
@@ -124,7 +145,7 @@ class RecallRunner {
           settings_(all_settings(report_.plan)) {}
 
     Result<RecallReport> run() {
-        if (Status status = count_work(); !status) return status.error();
+        count_work();
         for (const int64_t length : plan().lengths) {
             for (int document = 0; document < plan().documents; ++document) {
                 const uint64_t seed = plan().seed + static_cast<uint64_t>(document);
@@ -146,27 +167,19 @@ class RecallRunner {
         return std::move(report_);
     }
 
-    // Makes every document once, so that what does not fit is said at once.
-    Status count_work() {
-        for (const int64_t length : plan().lengths) {
-            for (int i = 0; i < plan().documents; ++i) {
-                const Result<RecallDocument> document = make(length, plan().seed + static_cast<uint64_t>(i), false);
-                if (!document) return document.error();
-                total_cost_ += static_cast<int64_t>(settings_.size()) *
-                               (length + 2 * std::ssize(document->questions) * kQuestionCost);
-            }
-        }
-        if (plan().controls) total_cost_ += static_cast<int64_t>(settings_.size()) * plan().lengths.front();
-        return {};
+    void count_work() {
+        const auto settings = std::ssize(settings_);
+        for (const int64_t length : plan().lengths)
+            total_cost_ += settings * plan().documents * (length + questions_cost());
+        if (plan().controls) total_cost_ += settings * plan().lengths.front();
     }
-
-    Result<RecallDocument> make(int64_t length, uint64_t seed, bool bare) const {
-        if (bare) return make_bare_document(engine_.model(), plan(), length, seed);
-        return make_document(engine_.model(), plan(), length, seed, bulk_cells(settings_, length));
+    // Of one document; with controls, most questions are asked twice.
+    int64_t questions_cost() const {
+        return (plan().controls ? 2 : 1) * std::ssize(make_facts(plan(), plan().seed).questions) * kQuestionCost;
     }
 
     Status run_document(int64_t length, uint64_t seed, bool bare) {
-        const Result<RecallDocument> document = make(length, seed, bare);
+        const Result<RecallDocument> document = make_document_of(engine_.model(), plan(), length, seed, bare);
         if (!document) return document.error();
         ReferenceLogits reference;
         reference.first_position = std::max<int64_t>(0, length - plan().fidelity_positions);
@@ -184,7 +197,7 @@ class RecallRunner {
                 if (Status status = run_section(*document, kv, {length, seed, bare}, finished, keep, compare); !status)
                     return status;
             } else {
-                cost_ += length + 2 * std::ssize(document->questions) * kQuestionCost;
+                cost_ += length + (bare ? 0 : questions_cost());
                 add(*finished);
             }
         }

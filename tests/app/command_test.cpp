@@ -52,7 +52,12 @@ TEST(Command, BadUsageIsTold) {
     };
     const Case cases[] = {
         {{"frob"}, "frob"},
-        {{"recall"}, "recall"},
+        {{"recall", "--families", "sonnets"}, "sonnets"},
+        {{"recall", "--kv", "q4_0,q99"}, "q99"},
+        {{"recall", "--lengths", "0"}, "0 tokens"},
+        {{"recall", "--lengths", "512"}, "plant fewer needles"},
+        {{"recall", "--haystack", "file"}, "-f FILE"},
+        {{"recall", "--resume"}, "--json"},
         {{"chat", "--no-such-option"}, "--no-such-option"},
         {{"chat", "-p", "x", "--kv", "q99"}, "q99"},
         {{"chat", "-p", "x", "--kv-window", "4"}, "window (4"},
