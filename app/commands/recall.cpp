@@ -41,7 +41,7 @@ struct Options {
     uint64_t seed = 1;
     bool window_sweep = false;
     bool no_controls = false;
-    bool answer_prefix = false;
+    bool no_answer_prefix = false;
     bool resume = false;
     double least_correct = 0;
     double most_drop = 10;
@@ -87,7 +87,7 @@ Result<RecallPlan> plan_of(const Options& options) {
     plan.seed = options.seed;
     plan.controls = !options.no_controls;
     plan.fidelity_positions = options.fidelity_positions;
-    plan.answer_prefix = options.answer_prefix;
+    plan.answer_prefix = !options.no_answer_prefix;
     return plan;
 }
 
@@ -178,8 +178,8 @@ void add_text_choices(CLI::App& command, Options& options) {
     add_count_option(command, "--documents", options.documents,
                      "Of each length, from seeds that count on (default: 1)");
     command.add_option("--seed", options.seed, "Of the first document")->type_name("N")->capture_default_str();
-    command.add_flag("--answer-prefix", options.answer_prefix,
-                     "Begin each answer for the model: \"The access code of the mill is\"");
+    command.add_flag("--no-answer-prefix", options.no_answer_prefix,
+                     "Do not begin each answer for the model (with \"The access code of the mill is\")");
     command.add_flag("--no-controls", options.no_controls, "Leave out masked cells, absent keys and the empty text");
     add_size_option(command, "--fidelity-positions", options.fidelity_positions,
                     "Last tokens that are compared with the reference (default: 4096; 0: none)");
@@ -206,8 +206,6 @@ RunCommand add_recall_command(CLI::App& command) {
     auto options = std::make_shared<Options>();
     options->choices.schemes = {"bf16 q8_0 q6_0 q4_0 q2k q2"};
     add_kv_choices(command, options->choices);
-    command.get_option("--kv")->description(
-        "KV schemes, k=A,v=B too (default: bf16 q8_0 q6_0 q4_0 q2k q2; all: every one)");
     command.add_flag("--window-sweep", options->window_sweep, "Each with windows of 0, 128, 512 and 1024 tokens");
     command.add_option("--reference", options->reference, "The scheme to compare with (default: bf16, or what fits)")
         ->type_name("SCHEME");

@@ -62,7 +62,7 @@ struct RecallPlan {
     bool controls = true;               // masked cells, keys never planted, and at the shortest length a text
                                         // without needles
     int64_t fidelity_positions = 4096;  // last ones of the text that are compared with the reference; 0: none
-    bool answer_prefix = false;         // the reply is made to begin with "The access code of the mill is"
+    bool answer_prefix = true;          // the reply is made to begin with "The access code of the mill is"
 
     bool operator==(const RecallPlan&) const = default;
 };
