@@ -103,7 +103,8 @@ bool button(Ui& ui, const char* label, const ButtonLook& look) {
     ImGui::RenderNavHighlight({at, end}, id);
 
     ImVec2 pen(at.x + std::max((width - content) / 2, ui.px(2)), at.y + (height - icon) / 2);
-    const ImU32 ink = with_alpha(colours.text, fade);
+    const bool muted = look.muted && !ImGui::IsItemHovered();
+    const ImU32 ink = with_alpha(muted ? ui.theme.muted : colours.text, fade);
     draw_icon(list, look.icon, pen, icon, ink);
     pen = {std::floor(pen.x + icon + gap), std::floor(at.y + (height - words.y) / 2)};
     list.PushClipRect(at, end, true);

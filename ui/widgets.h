@@ -34,6 +34,7 @@ struct ButtonLook {
     bool enabled = true;
     bool small = false;
     bool selected = false;  // looks pressed: a toggle that is on
+    bool muted = false;     // ink of less weight until the mouse is there
 };
 // `label` as Dear ImGui takes it ("Save##notes"). Without text before the "##" only the icon shows.
 bool button(Ui& ui, const char* label, const ButtonLook& look = {});
