@@ -54,6 +54,11 @@ struct CancelEdit {};
 struct AttachFile {
     std::string path;  // empty: let the person pick one
 };
+// A text that is too long to be typed: a paste.
+struct AttachText {
+    std::string name;
+    std::string text;
+};
 struct DetachFile {
     int index = 0;
 };
@@ -169,8 +174,8 @@ using Action =
     std::variant<action::NewConversation, action::OpenConversation, action::SearchConversations,
                  action::RenameConversation, action::DeleteConversation, action::RestoreConversation,
                  action::ExportConversation, action::ImportConversations, action::DraftChanged, action::SendMessage,
-                 action::CancelEdit, action::AttachFile, action::DetachFile, action::DropFiles, action::Stop,
-                 action::RetryReply, action::EditMessage, action::DeleteMessage, action::ShowSibling,
+                 action::CancelEdit, action::AttachFile, action::AttachText, action::DetachFile, action::DropFiles,
+                 action::Stop, action::RetryReply, action::EditMessage, action::DeleteMessage, action::ShowSibling,
                  action::ContinueReply, action::DropOldestTurns, action::LoadModel, action::CancelLoad,
                  action::UnloadModel, action::PickModel, action::PickModelFolder, action::RemoveModelFolder,
                  action::RescanModelFolders, action::SetDevice, action::SetGpuBudget, action::PriceKv, action::ApplyKv,

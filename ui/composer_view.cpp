@@ -54,15 +54,20 @@ void ComposerView::draw(Ui& ui, const ComposerState& state, const EngineState& e
     const ImVec2 end(origin.x + width, origin.y + whole);
     ImDrawList& list = *ImGui::GetWindowDrawList();
     list.AddRectFilled(origin, end, ui.theme.raised, ui.px(14));
-    list.AddRect(origin, end, editor_.focused() ? mix(ui.theme.border, ui.theme.accent, 0.55f) : ui.theme.border, ui.px(14));
+    list.AddRect(origin, end, editor_.focused() ? mix(ui.theme.border, ui.theme.accent, 0.55f) : ui.theme.border,
+                 ui.px(14));
     ImVec2 pen(origin.x + ui.px(kPadding), origin.y);
     if (state.editing_message != 0) {
         draw_icon(list, Icon::edit, {pen.x, pen.y + ui.px(9)}, ui.px(16), ui.theme.accent);
         ImGui::SetCursorScreenPos({pen.x + ui.px(22), pen.y + ui.px(9)});
         text_line(ui, Face::small, ui.theme.accent, "Editing an earlier message; sending starts a new branch");
         ImGui::SetCursorScreenPos({end.x - ui.px(34), pen.y + ui.px(5)});
-        if (button(ui, "##cancel-edit", {.kind = ButtonKind::quiet, .icon = Icon::close, .tooltip = "Leave it as it was (Esc)",
-                                         .small = true, .muted = true}))
+        if (button(ui, "##cancel-edit",
+                   {.kind = ButtonKind::quiet,
+                    .icon = Icon::close,
+                    .tooltip = "Leave it as it was (Esc)",
+                    .small = true,
+                    .muted = true}))
             actions.push_back(action::CancelEdit{});
         pen.y += ui.px(kEditHead);
     }
@@ -111,18 +116,26 @@ void ComposerView::draw_attachments(Ui& ui, const ComposerState& state, float wi
         text_line(ui, Face::small, ui.theme.muted, figures);
         ImGui::SetCursorScreenPos({pen.x + width - ui.px(24), pen.y + ui.px(2)});
         const std::string label = fmt::format("##detach-{}", i);
-        if (button(ui, label.c_str(), {.kind = ButtonKind::quiet, .icon = Icon::close, .tooltip = "Take it off", .small = true,
-                                       .muted = true}))
+        if (button(ui, label.c_str(),
+                   {.kind = ButtonKind::quiet,
+                    .icon = Icon::close,
+                    .tooltip = "Take it off",
+                    .small = true,
+                    .muted = true}))
             actions.push_back(action::DetachFile{static_cast<int>(i)});
     }
 }
 
 // Attach, the gauge of the context, and Send or Stop.
-void ComposerView::draw_foot(Ui& ui, const ComposerState& state, const EngineState& engine, float width, Actions& actions) {
+void ComposerView::draw_foot(Ui& ui, const ComposerState& state, const EngineState& engine, float width,
+                             Actions& actions) {
     const ImVec2 origin = ImGui::GetCursorScreenPos();
     ImGui::SetCursorScreenPos({origin.x + ui.px(8), origin.y + ui.px(4)});
-    if (button(ui, "##attach", {.kind = ButtonKind::quiet, .icon = Icon::attach, .muted = true,
-                                .tooltip = "Attach a text file, whole (Ctrl+O); or drop it on the window"}))
+    if (button(ui, "##attach",
+               {.kind = ButtonKind::quiet,
+                .icon = Icon::attach,
+                .tooltip = "Attach a text file, whole (Ctrl+O); or drop it on the window",
+                .muted = true}))
         actions.push_back(action::AttachFile{});
 
     const float button_width = ui.px(36);
@@ -131,10 +144,15 @@ void ComposerView::draw_foot(Ui& ui, const ComposerState& state, const EngineSta
     const bool stoppable = engine.phase == EnginePhase::prefilling || engine.phase == EnginePhase::decoding;
     const bool something = !editor_.text().empty() || !state.attachments.empty();
     if (stoppable) {
-        if (button(ui, "##stop", {.icon = Icon::stop, .width = button_width, .tooltip = "Stop (Esc)", .enabled = !engine.stopping}))
+        if (button(ui, "##stop",
+                   {.icon = Icon::stop, .width = button_width, .tooltip = "Stop (Esc)", .enabled = !engine.stopping}))
             actions.push_back(action::Stop{});
-    } else if (button(ui, "##send", {.kind = ButtonKind::primary, .icon = Icon::send, .width = button_width,
-                                     .tooltip = "Send (Enter)", .enabled = something && state.can_send})) {
+    } else if (button(ui, "##send",
+                      {.kind = ButtonKind::primary,
+                       .icon = Icon::send,
+                       .width = button_width,
+                       .tooltip = "Send (Enter)",
+                       .enabled = something && state.can_send})) {
         send(state, actions);
     }
 
@@ -152,7 +170,8 @@ void ComposerView::draw_foot(Ui& ui, const ComposerState& state, const EngineSta
     const bool over = with_reply > state.context_tokens;
     list.AddRectFilled(gauge, {gauge.x + gauge_width, gauge.y + thick}, ui.theme.selected, thick);
     const auto fill = [&](int64_t tokens, ImU32 colour) {
-        if (tokens > 0) list.AddRectFilled(gauge, {gauge.x + std::max(share(tokens), thick), gauge.y + thick}, colour, thick);
+        if (tokens > 0)
+            list.AddRectFilled(gauge, {gauge.x + std::max(share(tokens), thick), gauge.y + thick}, colour, thick);
     };
     fill(with_reply, with_alpha(over ? ui.theme.error : ui.theme.accent, 0.35f));
     fill(with_message, over ? ui.theme.error : ui.theme.accent);
@@ -161,7 +180,8 @@ void ComposerView::draw_foot(Ui& ui, const ComposerState& state, const EngineSta
     ImGui::Dummy({gauge_width, ui.px(20)});
     tooltip(ui, fmt::format("{} tokens of the conversation\n{} of this message\n{} kept for the reply\n{} of {} in all",
                             format_count(state.held_tokens), format_count(state.message_tokens),
-                            format_count(state.reserve_tokens), format_count(with_reply), format_count(state.context_tokens)));
+                            format_count(state.reserve_tokens), format_count(with_reply),
+                            format_count(state.context_tokens)));
 
     const std::string words = gauge_text(state);
     const float words_width = text_size(ui, Face::small, words).x;

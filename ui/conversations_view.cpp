@@ -40,8 +40,11 @@ void ConversationsView::draw(Ui& ui, const ConversationsState& state, Actions& a
 
     ImGui::SetCursorPosX(ui.px(kSide));
     ImGui::SetCursorPosY(ImGui::GetCursorPosY() + ui.px(7));
-    if (button(ui, "Import##import", {.kind = ButtonKind::quiet, .icon = Icon::open, .tooltip = "Read conversations from a JSON file",
-                                      .muted = true}))
+    if (button(ui, "Import##import",
+               {.kind = ButtonKind::quiet,
+                .icon = Icon::open,
+                .tooltip = "Read conversations from a JSON file",
+                .muted = true}))
         actions.push_back(action::ImportConversations{});
 }
 
@@ -57,7 +60,8 @@ void ConversationsView::draw_search(Ui& ui, const ConversationsState& state, Act
     ImGui::PopStyleVar();
     ImGui::PopStyleColor();
     draw_icon(*ImGui::GetWindowDrawList(), Icon::search, {at.x + ui.px(8), at.y + ui.px(7)}, ui.px(16), ui.theme.muted);
-    if (query_.empty() && !state.query.empty() && ImGui::IsItemDeactivated()) actions.push_back(action::SearchConversations{});
+    if (query_.empty() && !state.query.empty() && ImGui::IsItemDeactivated())
+        actions.push_back(action::SearchConversations{});
 }
 
 void ConversationsView::draw_items(Ui& ui, const ConversationsState& state, Actions& actions) {
@@ -68,7 +72,9 @@ void ConversationsView::draw_items(Ui& ui, const ConversationsState& state, Acti
     if (state.items.empty()) {
         ImGui::SetCursorPos({ui.px(kSide + 8), ImGui::GetCursorPosY() + ui.px(8)});
         text_line(ui, Face::small, ui.theme.muted,
-                  state.loading ? "Reading…" : state.query.empty() ? "No conversations yet" : "Nothing found");
+                  state.loading         ? "Reading…"
+                  : state.query.empty() ? "No conversations yet"
+                                        : "Nothing found");
         return;
     }
     const std::string* group = nullptr;
@@ -103,7 +109,8 @@ void ConversationsView::draw_item(Ui& ui, const ConversationItem& item, bool sel
     }
     const std::string label = fmt::format("{}##conversation-{}", item.title, item.id);
     ImGui::SetNextItemAllowOverlap();
-    if (ImGui::InvisibleButton(label.c_str(), {width, height}) && !selected) actions.push_back(action::OpenConversation{item.id});
+    if (ImGui::InvisibleButton(label.c_str(), {width, height}) && !selected)
+        actions.push_back(action::OpenConversation{item.id});
     const std::string menu = fmt::format("menu-{}", item.id);
     if (ImGui::IsItemClicked(ImGuiMouseButton_Right)) ImGui::OpenPopup(menu.c_str());
     if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
@@ -112,9 +119,11 @@ void ConversationsView::draw_item(Ui& ui, const ConversationItem& item, bool sel
         wants_rename_focus_ = true;
     }
     const bool open = ImGui::IsPopupOpen(menu.c_str());
-    const bool hovered = ImGui::IsMouseHoveringRect(at, end) && ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem);
+    const bool hovered =
+        ImGui::IsMouseHoveringRect(at, end) && ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem);
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    if (selected || hovered || open) list.AddRectFilled(at, end, selected ? ui.theme.selected : ui.theme.hover, ui.px(7));
+    if (selected || hovered || open)
+        list.AddRectFilled(at, end, selected ? ui.theme.selected : ui.theme.hover, ui.px(7));
 
     const bool with_button = hovered || open;
     const float time_width = text_size(ui, Face::small, item.time_text).x;
@@ -127,7 +136,8 @@ void ConversationsView::draw_item(Ui& ui, const ConversationItem& item, bool sel
     }
     ImGui::SetCursorScreenPos({at.x + left, at.y + text_top});
     const std::string title = clean_text(item.title);
-    text_line(ui, Face::body, ui.theme.text, title.empty() ? "Untitled" : title, std::max(width - left - right, ui.px(20)));
+    text_line(ui, Face::body, ui.theme.text, title.empty() ? "Untitled" : title,
+              std::max(width - left - right, ui.px(20)));
     if (!item.snippet.empty()) {
         ImGui::SetCursorScreenPos({at.x + ui.px(10), at.y + ui.px(30)});
         text_line(ui, Face::small, ui.theme.muted, clean_text(item.snippet), width - ui.px(20));
@@ -169,7 +179,8 @@ void ConversationsView::draw_rename(Ui& ui, const ConversationItem& item, Action
     ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x - ui.px(kSide));
     if (wants_rename_focus_) ImGui::SetKeyboardFocusHere();
     wants_rename_focus_ = false;
-    const bool entered = ImGui::InputText("##title", &new_title_, ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_AutoSelectAll);
+    const bool entered = ImGui::InputText("##title", &new_title_,
+                                          ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_AutoSelectAll);
     if (!entered && !ImGui::IsItemDeactivated()) return;
     // Escape leaves the title; Enter, or a click elsewhere, takes the new one.
     const bool taken = entered || !ImGui::IsKeyPressed(ImGuiKey_Escape);
@@ -181,8 +192,9 @@ void ConversationsView::draw_rename(Ui& ui, const ConversationItem& item, Action
 void ConversationsView::draw_deleted(Ui& ui, const ConversationsState& state, Actions& actions) {
     const float width = ImGui::GetContentRegionAvail().x;
     const ImVec2 at = ImGui::GetCursorScreenPos();
-    ImGui::GetWindowDrawList()->AddRectFilled({at.x + ui.px(kSide), at.y + ui.px(2)}, {at.x + width - ui.px(kSide), at.y + ui.px(42)},
-                                              ui.theme.raised, ui.px(8));
+    ImGui::GetWindowDrawList()->AddRectFilled({at.x + ui.px(kSide), at.y + ui.px(2)},
+                                              {at.x + width - ui.px(kSide), at.y + ui.px(42)}, ui.theme.raised,
+                                              ui.px(8));
     ImGui::SetCursorScreenPos({at.x + ui.px(kSide + 10), at.y + ui.px(13)});
     text_line(ui, Face::small, ui.theme.muted, "Deleted “" + clean_text(state.deleted->title) + "”",
               std::max(width - ui.px(2 * kSide + 84), ui.px(20)));

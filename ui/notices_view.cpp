@@ -18,8 +18,10 @@ struct NoticeLook {
 };
 
 // In the order of NoticeKind.
-constexpr NoticeLook kLooks[] = {
-    {Icon::info, &Theme::accent}, {Icon::check, &Theme::success}, {Icon::warning, &Theme::warning}, {Icon::warning, &Theme::error}};
+constexpr NoticeLook kLooks[] = {{Icon::info, &Theme::accent},
+                                 {Icon::check, &Theme::success},
+                                 {Icon::warning, &Theme::warning},
+                                 {Icon::warning, &Theme::error}};
 
 void draw_notice(Ui& ui, const Notice& notice, ImVec2 at, float width, Actions& actions) {
     const NoticeLook& look = kLooks[static_cast<size_t>(notice.kind)];

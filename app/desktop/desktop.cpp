@@ -148,6 +148,7 @@ class Desktop : public WindowClient {
         else
             chat_.attach_file(wanted.path);
     }
+    void on(action::AttachText&& wanted) { chat_.attach_text({std::move(wanted.name), std::move(wanted.text)}); }
     void on(const action::DetachFile& wanted) { chat_.detach(wanted.index); }
     void on(const action::DropFiles& wanted) {
         for (const std::string& path : wanted.paths) is_model_path(path) ? model_.load(path) : chat_.attach_file(path);

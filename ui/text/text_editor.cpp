@@ -10,7 +10,9 @@ namespace {
 
 bool pressed(ImGuiKey key) { return ImGui::IsKeyPressed(key, true); }
 
-TextBuffer::Step step_of(const ImGuiIO& io) { return io.KeyCtrl ? TextBuffer::Step::word : TextBuffer::Step::character; }
+TextBuffer::Step step_of(const ImGuiIO& io) {
+    return io.KeyCtrl ? TextBuffer::Step::word : TextBuffer::Step::character;
+}
 
 }  // namespace
 
@@ -35,7 +37,8 @@ TextEditorResult TextEditor::draw(Ui& ui, const char* label, const TextEditorOpt
     const float visible = height(ui, options);
     const ImVec2 origin = ImGui::GetCursorScreenPos();
     const ImVec2 end(origin.x + options.width, origin.y + visible);
-    ImGuiWindow* window = ImGui::GetCurrentWindow();
+    ImGuiContext& g = *ImGui::GetCurrentContext();  // the name that Dear ImGui's macros expect
+    ImGuiWindow* window = g.CurrentWindow;
     const ImGuiID id = window->GetID(label);
     const ImRect box(origin, end);
     ImGui::ItemSize(box);
@@ -44,25 +47,24 @@ TextEditorResult TextEditor::draw(Ui& ui, const char* label, const TextEditorOpt
 
     const bool hovered = ImGui::ItemHoverable(box, id, ImGui::GetItemFlags());
     if (hovered) ImGui::SetMouseCursor(ImGuiMouseCursor_TextInput);
-    ImGuiContext& context = *ImGui::GetCurrentContext();
-    const bool by_keyboard = context.NavActivateId == id;
+    const bool by_keyboard = g.NavActivateId == id;
     if (wants_focus_ || by_keyboard || (hovered && ImGui::IsMouseClicked(ImGuiMouseButton_Left))) {
         ImGui::SetActiveID(id, window);
         ImGui::SetFocusID(id, window);
         ImGui::FocusWindow(window);
         wants_focus_ = false;
-    } else if (context.ActiveId == id && !hovered && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
+    } else if (g.ActiveId == id && !hovered && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
         ImGui::ClearActiveID();
     }
-    focused_ = context.ActiveId == id;
+    focused_ = g.ActiveId == id;
 
     const ImVec2 text_origin(origin.x, origin.y - scroll_);
     if (focused_) {
         ImGui::KeepAliveID(id);
-        context.WantTextInputNextFrame = 1;
+        g.WantTextInputNextFrame = 1;
         // Arrows, Home and the like are for the text, not for going from item to item.
-        context.ActiveIdUsingNavDirMask = ~0U;
-        context.ActiveIdUsingAllKeyboardKeys = false;
+        g.ActiveIdUsingNavDirMask = ~0U;
+        g.ActiveIdUsingAllKeyboardKeys = false;
         handle_mouse(ui, text_origin);
         handle_keys(ui, options, result);
         if (buffer_.revision() != laid_revision_) {
@@ -72,7 +74,8 @@ TextEditorResult TextEditor::draw(Ui& ui, const char* label, const TextEditorOpt
     }
     scroll_to_cursor(std::min(layout_.height, options.max_height));
     if (hovered && layout_.height > visible && ImGui::GetIO().MouseWheel != 0)
-        scroll_ = std::clamp(scroll_ - ImGui::GetIO().MouseWheel * layout_.line_height * 2, 0.0f, layout_.height - visible);
+        scroll_ =
+            std::clamp(scroll_ - ImGui::GetIO().MouseWheel * layout_.line_height * 2, 0.0f, layout_.height - visible);
 
     ImDrawList& list = *window->DrawList;
     const ImVec2 corner(origin.x, std::floor(origin.y - scroll_));
@@ -83,12 +86,14 @@ TextEditorResult TextEditor::draw(Ui& ui, const char* label, const TextEditorOpt
         list.AddText(font, font->FontSize, {corner.x, std::floor(corner.y + leading)}, ui.theme.muted, options.hint);
     }
     if (buffer_.has_selection())
-        draw_selection(ui, list, styled_, layout_, corner, origin.y, end.y, static_cast<uint32_t>(buffer_.selection_begin()),
+        draw_selection(ui, list, styled_, layout_, corner, origin.y, end.y,
+                       static_cast<uint32_t>(buffer_.selection_begin()),
                        static_cast<uint32_t>(buffer_.selection_end()));
     draw_text(ui, list, styled_, layout_, corner, origin.y, end.y, {ui.theme.text, ui.theme.accent, 0});
     if (focused_) {
         const TextLine& line = layout_.lines[line_of(buffer_.cursor())];
-        const float x = std::floor(corner.x + x_of(ui, styled_, layout_, line, static_cast<uint32_t>(buffer_.cursor())));
+        const float x =
+            std::floor(corner.x + x_of(ui, styled_, layout_, line, static_cast<uint32_t>(buffer_.cursor())));
         const float y = corner.y + line.y;
         list.AddRectFilled({x, y + ui.px(2)}, {x + std::max(1.0f, ui.px(1.5f)), y + layout_.line_height - ui.px(2)},
                            ui.theme.accent);

@@ -15,8 +15,8 @@
 namespace octavo {
 
 struct TextEditorOptions {
-    float width = 0;       // pixels
-    float max_height = 0;  // pixels; it scrolls beyond that
+    float width = 0;        // pixels
+    float max_height = 0;   // pixels; it scrolls beyond that
     const char* hint = "";  // shown while it is empty
     // A longer paste is not put into the text but handed over as it is.
     size_t longest_paste = size_t{32} << 10;

@@ -181,7 +181,7 @@ void confirm_delete(Ui& ui, const MessageView& message, Actions& actions) {
     pop_popup_style();
 }
 
-void draw_buttons(Ui& ui, const MessageLayout& layout, FootRow& row, Actions& actions) {
+void draw_buttons(const MessageLayout& layout, FootRow& row, Actions& actions) {
     const MessageView& message = layout.message();
     const bool user = message.role == Role::user;
     if (row.icon("copy", Icon::copy, user ? "Copy" : "Copy as Markdown")) ImGui::SetClipboardText(message.text.c_str());
@@ -205,13 +205,13 @@ void draw_foot(Ui& ui, const MessageLayout& layout, const MessageDrawing& drawin
     if (user) {
         FootRow row(ui, {pen.x + layout.foot.width - siblings - buttons_width, pen.y}, message.id);
         if (!buttons) row.gap(78);
-        if (buttons) draw_buttons(ui, layout, row, actions);
+        if (buttons) draw_buttons(layout, row, actions);
         draw_siblings(message, row, actions);
         return;
     }
     FootRow row(ui, {pen.x - ui.px(5), pen.y}, message.id);
     draw_siblings(message, row, actions);
-    if (buttons) draw_buttons(ui, layout, row, actions);
+    if (buttons) draw_buttons(layout, row, actions);
     if (!message.figures) return;
     const std::string figures = figures_text(*message.figures);
     const float left = siblings + (buttons ? buttons_width + ui.px(6) : 0);
