@@ -62,7 +62,7 @@ void add_cache_options(CLI::App& command, CacheOptions& options) {
         ->type_name("SCHEME")
         ->capture_default_str();
     add_size_option(command, "--kv-window", options.window,
-                    "Newest tokens that stay in FP16 too (default: 128 for schemes that pack values, else 0)")
+                    "Newest tokens that stay in FP16 too (default: 1024 for schemes that pack values, else 0)")
         ->type_name("N");
     add_size_option(command, "--kv-sinks", options.sinks, "First tokens that stay in FP16 too (default: 64, else 0)")
         ->type_name("N");

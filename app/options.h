@@ -7,6 +7,8 @@
 #include <memory>
 #include <string>
 
+#include "runtime/kv/kv_settings.h"
+
 namespace CLI {
 class App;
 class Option;
@@ -29,9 +31,9 @@ struct CacheOptions {
     int64_t sinks = by_scheme;    // first tokens kept in FP16 on top of the scheme
     std::string rotate = "auto";  // on, off, auto
     std::string encoder = "refined";
-    std::string equalise = "off";  // off, free, calibrated
-    double outliers = 0;           // for tests: spread of the keys' channels; 0: as the model has them
-    int64_t context = 0;           // tokens; 0: what the model was made for
+    std::string equalise = std::string(kv_equalise_name(default_kv_equalise));
+    double outliers = 0;  // for tests: spread of the keys' channels; 0: as the model has them
+    int64_t context = 0;  // tokens; 0: what the model was made for
 };
 
 struct JsonOption {

@@ -138,6 +138,7 @@ int run(const Options& options) {
 
 RunCommand add_logits_command(CLI::App& command) {
     auto options = std::make_shared<Options>();
+    options->cache.equalise = kv_equalise_name(KvEqualise::off);  // for parity: the weights as the file has them
     CLI::Option_group* input = command.add_option_group("prompt", "One of these");
     input->add_option("--ids", options->ids, "Token ids, \"1,2,3\"")
         ->type_name("LIST")

@@ -23,7 +23,7 @@ struct ModelRequest {
     std::string path;  // a GGUF file or a folder; empty: the bundled model
     DeviceChoice device = DeviceChoice::automatic;
     int threads = 0;  // 0: one per physical core
-    KvEqualise equalise = KvEqualise::off;
+    KvEqualise equalise = default_kv_equalise;
 };
 
 // The KV cache and the context that a conversation is to have.

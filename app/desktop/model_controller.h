@@ -57,7 +57,7 @@ class ModelController {
     std::optional<ModelLoaded> loaded_;
     std::string path_;       // of what is loaded
     std::string last_path_;  // that was asked for
-    KvEqualise equalise_ = KvEqualise::off;
+    KvEqualise equalise_ = default_kv_equalise;
     std::optional<ModelState::Loading> loading_;
     std::string error_;
     std::string device_ = "auto";

@@ -2,7 +2,7 @@
 // it is evidence and not definition: a test keeps the two in step.
 //
 // Threads: constant tables, free for all.
-// Source: FIDELITY.md, "All schemes, by window": window 128, 64 sinks, bundled model, 8,192 positions.
+// Source: FIDELITY.md, "All schemes, by window": window 1024, 64 sinks, bundled model, 8,192 positions.
 #pragma once
 
 #include <span>

@@ -329,7 +329,7 @@ TEST(Command, TheKvSchemeChangesInTheMiddleOfAChat) {
     ASSERT_EQ(turns.size(), 4u);
     EXPECT_EQ(turns[0].at("scheme"), "f16");
     EXPECT_EQ(turns[1].at("scheme"), "q8_0");
-    EXPECT_EQ(turns[1].at("window"), 128);
+    EXPECT_EQ(turns[1].at("window"), 1024);
     EXPECT_EQ(turns[1].at("text"), "4823901");
     EXPECT_LT(turns[1].at("prefilled_tokens").get<int>(), 40) << "the change made it read the text again";
     EXPECT_EQ(turns[2].at("scheme"), "q4_0");
