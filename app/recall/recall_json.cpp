@@ -86,7 +86,9 @@ json section_json(const RecallSection& section) {
                        {"prompt_hash", hex(section.prompt_hash)},
                        {"document_tokens_read", section.document.tokens},
                        {"question_tokens_read", section.questions.tokens},
+                       {"question_answer_tokens", section.questions.answer_tokens},
                        {"control_tokens_read", section.controls.tokens},
+                       {"control_answer_tokens", section.controls.answer_tokens},
                        {"bytes_per_token", section.bytes_per_token},
                        {"cache_bytes", section.cache_bytes},
                        {"timing",
@@ -244,9 +246,10 @@ RecallSection section_of(const json& from) {
     }
     if (from.contains("repeat_identical")) section.repeat_identical = from.at("repeat_identical").get<bool>();
     const json& timing = from.at("timing");
-    section.document = {from.at("document_tokens_read"), timing.at("document_seconds")};
-    section.questions = {from.at("question_tokens_read"), timing.at("question_seconds")};
-    section.controls = {from.at("control_tokens_read"), timing.at("control_seconds")};
+    section.document = {from.at("document_tokens_read"), 0, timing.at("document_seconds")};
+    section.questions = {from.at("question_tokens_read"), from.at("question_answer_tokens"),
+                         timing.at("question_seconds")};
+    section.controls = {from.at("control_tokens_read"), from.at("control_answer_tokens"), timing.at("control_seconds")};
     section.bytes_per_token = from.at("bytes_per_token");
     section.cache_bytes = from.at("cache_bytes");
     return section;

@@ -159,12 +159,14 @@ std::string run_lines(const RecallReport& report, int64_t length) {
         const auto tokens = static_cast<double>(std::max<int64_t>(1, section.document.tokens));
         text += fmt::format(
             "{:<24} seed {}, prompt {:016x}; {} B a token, {} in all; read once in {:.1f} s ({:.0f} tok/s); questions "
-            "{:.1f}% more tokens, {:.1f} s; controls {:.1f}%, {:.1f} s; asked again: {}\n",
+            "read {:.1f}% more and their answers took {} tokens, {:.1f} s; controls {:.1f}% and {}, {:.1f} s; asked "
+            "again: {}\n",
             short_name(section.kv), section.seed, section.prompt_hash, group_digits(section.bytes_per_token),
             bytes_text(section.cache_bytes), section.document.seconds,
             tokens / std::max(section.document.seconds, 1e-9),
-            100 * static_cast<double>(section.questions.tokens) / tokens, section.questions.seconds,
-            100 * static_cast<double>(section.controls.tokens) / tokens, section.controls.seconds,
+            100 * static_cast<double>(section.questions.tokens) / tokens, group_digits(section.questions.answer_tokens),
+            section.questions.seconds, 100 * static_cast<double>(section.controls.tokens) / tokens,
+            group_digits(section.controls.answer_tokens), section.controls.seconds,
             section.repeat_identical.value_or(false) ? "bit-identical" : "differs");
     }
     return text;

@@ -51,5 +51,6 @@ struct Check {
 std::span<const Check> format_checks();  // files, schemes, tokens
 std::span<const Check> model_checks();   // numbers
 std::span<const Check> chat_checks();    // conversations
+std::span<const Check> recall_checks();  // facts in a long text
 
 }  // namespace octavo

@@ -97,11 +97,12 @@ struct RecallSection {
 
     // What it took.
     struct Cost {
-        int64_t tokens = 0;  // read or generated
+        int64_t tokens = 0;         // read
+        int64_t answer_tokens = 0;  // given to be rated, or generated
         double seconds = 0;
     };
     Cost document;   // the one reading of the text
-    Cost questions;  // all but controls, with their answers
+    Cost questions;  // all but controls
     Cost controls;
     int64_t bytes_per_token = 0;
     int64_t cache_bytes = 0;  // committed, with the FP16 copies

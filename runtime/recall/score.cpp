@@ -85,11 +85,13 @@ bool says_absent(std::string_view answer) {
 }
 
 bool runs_in_circles(std::string_view answer) {
-    const std::vector<std::string_view> words = split(answer, " \n-,");
-    for (size_t period = 1; period <= 8 && 3 * period <= words.size(); ++period) {
-        bool same = true;
-        for (size_t i = words.size() - 2 * period; same && i < words.size(); ++i) same = words[i] == words[i - period];
-        if (same) return true;
+    constexpr size_t longest_period = 64;
+    constexpr size_t least_bytes = 12;  // "1111111" may be an answer
+    for (size_t period = 1; period <= longest_period; ++period) {
+        const size_t bytes = std::max(3 * period, least_bytes);
+        if (bytes > answer.size()) break;
+        const std::string_view end = answer.substr(answer.size() - bytes);
+        if (end.substr(period) == end.substr(0, bytes - period)) return true;
     }
     return false;
 }

@@ -26,7 +26,7 @@ AnswerScore score_answer(const RecallQuestion& question, std::string_view answer
 
 // Whether the text says that something is not to be found.
 bool says_absent(std::string_view answer);
-// A run of at most 8 words that fills the end of the text at least three times.
+// The end of the text is at least three times the same at most 64 bytes.
 bool runs_in_circles(std::string_view answer);
 
 std::string_view trimmed(std::string_view text);

@@ -127,7 +127,7 @@ Result<RecallAnswer> SectionReader::ask(const RecallQuestion& question, std::vec
     answer.question = question;
     answer.zone = question.cells.size() > 0 ? recall_zone(kv_, question.cells, read_) : RecallZone::bulk;
     const Status status = engine_.call(kSession, [&](Session& session) -> Status {
-        const Status asked = ask_on(session, prepared, answer, rows, cost.tokens);
+        const Status asked = ask_on(session, prepared, answer, rows, cost);
         session.mask_cells(0, 0);
         return asked;
     });
@@ -138,7 +138,7 @@ Result<RecallAnswer> SectionReader::ask(const RecallQuestion& question, std::vec
 // The question and the expected answer in one pass. Where the model would have said every token of it, that is its
 // greedy answer; where it departs, it goes on by itself from there.
 Status SectionReader::ask_on(Session& session, const Prepared& prepared, RecallAnswer& answer, std::vector<float>* rows,
-                             int64_t& tokens) {
+                             RecallSection::Cost& cost) {
     if (Status status = session.restore(read_); !status) return status;
     session.mask_cells(prepared.masked.first, prepared.masked.size());
     std::vector<int32_t> ids = prepared.question;
@@ -150,7 +150,8 @@ Status SectionReader::ask_on(Session& session, const Prepared& prepared, RecallA
     };
     Job job;
     if (Status status = session.append(ids, std::ssize(prepared.expected) + 1, keep, job); !status) return status;
-    tokens += std::ssize(ids);
+    cost.tokens += std::ssize(prepared.question);
+    cost.answer_tokens += std::ssize(prepared.expected);
 
     ValueLikelihood likelihood{.worst_rank = 1, .least_margin = std::numeric_limits<double>::infinity()};
     size_t agreed = 0;
@@ -174,11 +175,11 @@ Status SectionReader::ask_on(Session& session, const Prepared& prepared, RecallA
         answer.partial = score.partial;
         return {};
     }
-    return decode_rest(session, prepared, agreed, answer, tokens);
+    return decode_rest(session, prepared, agreed, answer, cost);
 }
 
 Status SectionReader::decode_rest(Session& session, const Prepared& prepared, size_t given, RecallAnswer& answer,
-                                  int64_t& tokens) {
+                                  RecallSection::Cost& cost) {
     if (Status status = session.restore(read_); !status) return status;
     std::vector<int32_t> ids = prepared.question;
     std::vector<int32_t> reply(prepared.expected.begin(), prepared.expected.begin() + static_cast<ptrdiff_t>(given));
@@ -188,7 +189,8 @@ Status SectionReader::decode_rest(Session& session, const Prepared& prepared, si
             ids, 1, [](int64_t, int, const float*) {}, job);
         !status)
         return status;
-    tokens += std::ssize(ids);
+    cost.tokens += std::ssize(prepared.question);
+    cost.answer_tokens += static_cast<int64_t>(given);
     const size_t budget = std::max(kLeastAnswerTokens, prepared.expected.size() + kSpareAnswerTokens);
     bool ended = false;
     while (reply.size() < budget) {
@@ -198,7 +200,7 @@ Status SectionReader::decode_rest(Session& session, const Prepared& prepared, si
         reply.push_back(next);
         if (reply.size() == budget) break;
         if (Status status = session.decode(next); !status) return status;
-        ++tokens;
+        ++cost.answer_tokens;
     }
     const std::string text = decode(*engine_.model().tokenizer, reply);
     answer.text = trimmed(text);

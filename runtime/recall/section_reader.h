@@ -50,10 +50,11 @@ class SectionReader {
         std::vector<int32_t> expected;
         CellRange masked;
     };
-    // Both count the tokens that they read.
+    // Both add to `cost`.
     Status ask_on(Session& session, const Prepared& prepared, RecallAnswer& answer, std::vector<float>* rows,
-                  int64_t& tokens);
-    Status decode_rest(Session& session, const Prepared& prepared, size_t given, RecallAnswer& answer, int64_t& tokens);
+                  RecallSection::Cost& cost);
+    Status decode_rest(Session& session, const Prepared& prepared, size_t given, RecallAnswer& answer,
+                       RecallSection::Cost& cost);
     bool ends_turn(int32_t id) const;
     int64_t vocab() const;
 

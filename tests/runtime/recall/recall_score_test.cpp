@@ -26,6 +26,8 @@ TEST(RecallScore, Outcomes) {
     EXPECT_EQ(outcome({"green"}, " \n"), RecallOutcome::empty);
     EXPECT_EQ(outcome({"green"}, "I could not find that in the text."), RecallOutcome::refused);
     EXPECT_EQ(outcome({"green"}, "the red the red the red the red", false), RecallOutcome::looping);
+    EXPECT_EQ(outcome({"green"}, "I1IIIIIIIIIIIIIIIIII", false), RecallOutcome::looping);
+    EXPECT_EQ(outcome({"green"}, "1111111", false), RecallOutcome::wrong);
     EXPECT_EQ(outcome({"green"}, "the red the red the red the red", true), RecallOutcome::wrong) << "it ended";
     EXPECT_EQ(outcome({"A-1", "B-2"}, "B-2, A-1"), RecallOutcome::correct);
     EXPECT_EQ(outcome({"A-1", "B-2"}, "A-1"), RecallOutcome::wrong);
