@@ -86,16 +86,20 @@ void ComposerView::draw(Ui& ui, const ComposerState& state, const EngineState& e
     const TextEditorResult result = editor_.draw(ui, "##message", options);
     if (result.changed) actions.push_back(action::DraftChanged{editor_.text()});
     if (result.long_paste) actions.push_back(action::AttachText{"pasted text", *result.long_paste});
-    if (result.submitted) send(state, actions);
+    if (result.submitted && can_send(state, engine)) send(actions);
     ImGui::SetCursorScreenPos({origin.x, end.y - ui.px(kFootHeight)});
     draw_foot(ui, state, engine, width, actions);
     ImGui::SetCursorScreenPos({origin.x, end.y});
     ImGui::Dummy({width, 0});
 }
 
-void ComposerView::send(const ComposerState& state, Actions& actions) {
+// The state may not know yet of what was typed a moment ago: without a reason against it, it can be sent.
+bool ComposerView::can_send(const ComposerState& state, const EngineState& engine) const {
     const bool something = !editor_.text().empty() || !state.attachments.empty();
-    if (!something || !state.can_send) return;
+    return something && (state.can_send || (state.blocked_reason.empty() && !engine.busy()));
+}
+
+void ComposerView::send(Actions& actions) {
     actions.push_back(action::SendMessage{editor_.text()});
     editor_.buffer().set_text("");
     editor_.focus();
@@ -142,7 +146,6 @@ void ComposerView::draw_foot(Ui& ui, const ComposerState& state, const EngineSta
     const ImVec2 main(origin.x + width - button_width - ui.px(6), origin.y + ui.px(4));
     ImGui::SetCursorScreenPos(main);
     const bool stoppable = engine.phase == EnginePhase::prefilling || engine.phase == EnginePhase::decoding;
-    const bool something = !editor_.text().empty() || !state.attachments.empty();
     if (stoppable) {
         if (button(ui, "##stop",
                    {.icon = Icon::stop, .width = button_width, .tooltip = "Stop (Esc)", .enabled = !engine.stopping}))
@@ -152,8 +155,8 @@ void ComposerView::draw_foot(Ui& ui, const ComposerState& state, const EngineSta
                        .icon = Icon::send,
                        .width = button_width,
                        .tooltip = "Send (Enter)",
-                       .enabled = something && state.can_send})) {
-        send(state, actions);
+                       .enabled = can_send(state, engine)})) {
+        send(actions);
     }
 
     if (state.context_tokens <= 0) return;

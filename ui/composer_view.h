@@ -23,7 +23,8 @@ class ComposerView {
   private:
     TextEditorOptions editor_options(Ui& ui, float width) const;
     void follow_state(const ComposerState& state);
-    void send(const ComposerState& state, Actions& actions);
+    bool can_send(const ComposerState& state, const EngineState& engine) const;
+    void send(Actions& actions);
     void draw_attachments(Ui& ui, const ComposerState& state, float width, Actions& actions);
     void draw_foot(Ui& ui, const ComposerState& state, const EngineState& engine, float width, Actions& actions);
 

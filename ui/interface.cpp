@@ -9,6 +9,7 @@
 #include "ui/notices_view.h"
 #include "ui/number_text.h"
 #include "ui/text/clean_text.h"
+#include "ui/welcome_view.h"
 #include "ui/widgets.h"
 
 namespace octavo {
@@ -105,10 +106,7 @@ void Interface::handle_keys(const ViewState& state, Actions& actions) {
         conversations_.focus_search();
     }
     for (int i = 0; i < side_panel_count; ++i)
-        if (chord(static_cast<ImGuiKey>(ImGuiKey_1 + i))) {
-            layout_.panel = static_cast<SidePanel>(i);
-            (columns_.panel_beside ? layout_.panel_open : panel_drawer_) = true;
-        }
+        if (chord(static_cast<ImGuiKey>(ImGuiKey_1 + i))) show_panel(static_cast<SidePanel>(i));
     const ImGuiIO& io = ImGui::GetIO();
     if (io.KeyCtrl && (ImGui::IsKeyPressed(ImGuiKey_Equal) || ImGui::IsKeyPressed(ImGuiKey_KeypadAdd)))
         change_scale(1.1f);
@@ -131,6 +129,11 @@ void Interface::handle_keys(const ViewState& state, Actions& actions) {
     }
     // Typing with nothing chosen goes into the message.
     if (!ImGui::IsAnyItemActive() && !io.InputQueueCharacters.empty() && !io.KeyCtrl) composer_.focus();
+}
+
+void Interface::show_panel(SidePanel panel) {
+    layout_.panel = panel;
+    (columns_.panel_beside ? layout_.panel_open : panel_drawer_) = true;
 }
 
 void Interface::change_scale(float factor) {
@@ -192,6 +195,11 @@ void Interface::draw_header(Ui& ui, const ViewState& state, const Columns& colum
 
 void Interface::draw_middle(Ui& ui, const ViewState& state, const Columns& columns, Actions& actions) {
     draw_header(ui, state, columns, actions);
+    if (!state.transcript.error.empty()) {
+        ImGui::SetCursorPos({ui.px(kMiddleMargin), ImGui::GetCursorPosY() + ui.px(8)});
+        text_block(ui, Face::small, ui.theme.warning, clean_text(state.transcript.error));
+        space(ui, 6);
+    }
     const ImVec2 origin = ImGui::GetCursorScreenPos();
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const float margin = ui.px(kMiddleMargin);
@@ -202,7 +210,9 @@ void Interface::draw_middle(Ui& ui, const ViewState& state, const Columns& colum
 
     ImGui::BeginChild("transcript", {room.x, std::max(composer_y - origin.y - ui.px(8), 1.0f)}, ImGuiChildFlags_None,
                       kFixed);
-    if (state.transcript.messages.empty()) {
+    if (state.transcript.messages.empty() && state.welcome.shown && !state.transcript.loading) {
+        if (draw_welcome(ui, state.welcome, ImGui::GetContentRegionAvail(), actions)) show_panel(SidePanel::recall);
+    } else if (state.transcript.messages.empty()) {
         const char* words = state.transcript.loading ? "Opening…" : "Ask about a text: attach it, or drop it here.";
         const ImVec2 size = text_size(ui, Face::body, words);
         ImGui::SetCursorPos({std::max((room.x - size.x) / 2, margin), (composer_y - origin.y - size.y) / 2});

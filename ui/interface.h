@@ -50,6 +50,7 @@ class Interface {
     void toggle_list(const Columns& columns) { flip(columns.list_beside ? layout_.list_open : list_drawer_); }
     void toggle_panel(const Columns& columns) { flip(columns.panel_beside ? layout_.panel_open : panel_drawer_); }
     static void flip(bool& value) { value = !value; }
+    void show_panel(SidePanel panel);
     void change_scale(float factor);
 
     WindowLayout layout_;

@@ -13,7 +13,8 @@ namespace octavo {
 struct Theme {
     ImU32 background;   // behind the transcript
     ImU32 panel;        // the sides
-    ImU32 raised;       // fields, cards, what a person wrote
+    ImU32 raised;       // fields, cards
+    ImU32 said;         // behind what a person wrote
     ImU32 hover;        // under the mouse
     ImU32 selected;     // what is chosen
     ImU32 border;       // hairlines
@@ -27,6 +28,9 @@ struct Theme {
     ImU32 error;
     ImU32 selection;  // behind selected text
     ImU32 code;       // behind code
+    ImU32 keyword;    // within it
+    ImU32 string;
+    ImU32 comment;
     ImU32 shadow;
     // Of stacked bars, in order of MemoryLineState::kind; then other processes.
     static constexpr int series_count = 7;

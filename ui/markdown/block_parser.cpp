@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "ui/markdown/code_colours.h"
 #include "ui/markdown/inline_markdown.h"
 #include "ui/markdown/line_marks.h"
 
@@ -44,7 +45,9 @@ void BlockParser::parse_lines(Lines lines, Container container) {
             lines = lines.subspan(1);
             continue;
         }
-        if (outermost) {
+        // What a line is can change while it grows, and the line below it can make it the head of a table.
+        const size_t complete = lines.size() - (text_.ends_with('\n') ? 0 : 1);
+        if (outermost && complete >= 2) {
             last_start_ = static_cast<size_t>(lines.front().data() - text_.data());
             blocks_before_last_ = blocks_->size();
         }
@@ -83,7 +86,7 @@ size_t BlockParser::take_fence(Lines lines, Container& container) {
     }
     MarkdownBlock& block = add(BlockKind::code, container);
     block.language = fence->language;
-    block.content.append(code, style_code);
+    block.content = colour_code(code, block.language);
     return std::min(end + 1, lines.size());
 }
 

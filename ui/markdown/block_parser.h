@@ -18,7 +18,8 @@ class BlockParser {
     // Appends the blocks.
     void parse(std::vector<MarkdownBlock>& blocks);
 
-    // Of the last block that is in no container: where it begins, and how many blocks (of the whole list) precede it.
+    // Of the last block in no container whose beginning is settled, whatever text may follow: where it begins, and how
+    // many blocks (of the whole list) precede it.
     size_t last_start() const { return last_start_; }
     size_t blocks_before_last() const { return blocks_before_last_; }
 

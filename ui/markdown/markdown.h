@@ -44,7 +44,7 @@ class MarkdownDocument {
   private:
     std::string text_;  // what the blocks are of
     bool growing_ = false;
-    size_t last_start_ = 0;     // bytes before the last outer block
+    size_t last_start_ = 0;     // bytes before the last outer block that is settled
     size_t blocks_before_ = 0;  // blocks before it
     std::vector<MarkdownBlock> blocks_;
 };

@@ -17,6 +17,9 @@ enum TextStyle : uint8_t {
     style_code = 4,
     style_struck = 8,
     style_link = 16,
+    style_keyword = 32,  // the last three within code
+    style_string = 64,
+    style_comment = 128,
 };
 
 struct TextSpan {

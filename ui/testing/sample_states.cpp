@@ -133,14 +133,158 @@ ViewState chat() {
     return state;
 }
 
+// The newest message replaced by a reply that is on its way.
+void add_reply(ViewState& state, MessageView reply) {
+    reply.id = 4;
+    reply.revision = 7;
+    reply.role = Role::assistant;
+    state.transcript.messages.back() = shared(std::move(reply));
+    state.composer.can_send = false;
+}
+
+ViewState prefilling() {
+    ViewState state = chat();
+    add_reply(state, {.phase = MessagePhase::prefilling});
+    state.engine.phase = EnginePhase::prefilling;
+    state.engine.done = 12288;
+    state.engine.total = 21340;
+    state.engine.reused_tokens = 8192;
+    state.engine.tokens_per_s = 341;
+    state.engine.seconds_left = 26;
+    return state;
+}
+
+ViewState thinking() {
+    ViewState state = chat();
+    add_reply(state,
+              {.phase = MessagePhase::thinking, .thinking = std::string(sample_thinking), .thinking_seconds = 3.4});
+    state.engine.phase = EnginePhase::decoding;
+    state.engine.tokens_per_s = 38.2;
+    return state;
+}
+
+ViewState writing() {
+    ViewState state = chat();
+    add_reply(state, {.phase = MessagePhase::writing,
+                      .text = std::string(sample_code_reply.substr(0, 260)),
+                      .thinking = std::string(sample_thinking),
+                      .thinking_seconds = 6.4});
+    state.engine.phase = EnginePhase::decoding;
+    state.engine.tokens_per_s = 38.2;
+    return state;
+}
+
+ViewState failed() {
+    ViewState state = chat();
+    add_reply(
+        state,
+        {.phase = MessagePhase::failed,
+         .note =
+             "The KV cache needs 1.25 GiB more and 310.0 MiB are free: take a smaller scheme or a shorter context."});
+    state.notices = {{.id = 1,
+                      .kind = NoticeKind::error,
+                      .text = "The KV cache could not grow to 262,144 tokens: 1.25 GiB wanted, 310.0 MiB free.",
+                      .buttons = {{"Use q4_0", action::DiscardKv{}}, {"Shorter context", action::DiscardKv{}}}},
+                     {.id = 2, .kind = NoticeKind::success, .text = "Exported to harbour.md.", .buttons = {}}};
+    state.composer.blocked_reason = "This message and the reply need 270,112 tokens; the context has 262,144.";
+    state.composer.can_send = false;
+    state.conversations.deleted = ConversationsState::Deleted{7, "Tide tables of last year"};
+    return state;
+}
+
+ViewState stopped() {
+    ViewState state = chat();
+    add_reply(state, {.phase = MessagePhase::stopped,
+                      .text = std::string(sample_reply.substr(0, 330)),
+                      .note = "Stopped by you.",
+                      .figures = figures(21340, 21311, 64)});
+    state.composer.can_send = true;
+    return state;
+}
+
+ViewState scripts() {
+    ViewState state = chat();
+    state.transcript.title = "灯塔的门禁码 \xF0\x9F\x98\x80 \xFF";
+    state.transcript.messages = {shared({.id = 1, .role = Role::user, .text = std::string(sample_scripts)}),
+                                 shared({.id = 2,
+                                         .role = Role::assistant,
+                                         .text = std::string(sample_scripts),
+                                         .thinking = std::string(sample_scripts)})};
+    state.composer.draft = std::string(sample_scripts);
+    state.composer.draft_revision = 1;
+    return state;
+}
+
+// A megabyte of everything, in forty turns and in one reply.
+ViewState long_text() {
+    ViewState state = chat();
+    state.transcript.messages.clear();
+    std::string large;
+    while (large.size() < (size_t{1} << 19)) large += fmt::format("{}\n\n{}\n\n", sample_reply, sample_code_reply);
+    for (int64_t turn = 0; turn < 40; ++turn) {
+        state.transcript.messages.push_back(
+            shared({.id = 2 * turn + 1, .role = Role::user, .text = fmt::format("Question {}", turn)}));
+        state.transcript.messages.push_back(shared({.id = 2 * turn + 2,
+                                                    .role = Role::assistant,
+                                                    .text = large.substr(0, 13000),
+                                                    .figures = figures(21340, 21311, 64)}));
+    }
+    state.transcript.messages.push_back(shared({.id = 1000, .role = Role::assistant, .text = large}));
+    return state;
+}
+
+ViewState loading() {
+    ViewState state;
+    add_conversations(state);
+    state.conversations.loading = true;
+    state.transcript.loading = true;
+    state.transcript.conversation = 1;
+    state.engine.phase = EnginePhase::loading;
+    state.engine.model = "Qwen3.5-35B-A3B";
+    state.engine.done = 37;
+    state.engine.total = 100;
+    state.model.loading = ModelState::Loading{"Qwen3.5-35B-A3B-Q4_K_M.gguf", 7900 * kMiB, 20300 * kMiB, false};
+    return state;
+}
+
+ViewState attached() {
+    ViewState state = chat();
+    state.composer.draft = "Compare the two texts: where do they differ about the hours, and which of them is newer?";
+    state.composer.draft_revision = 1;
+    state.composer.attachments = {{"harbour.txt", 84211, 21073},
+                                  {"a file with a very long name that does not fit anywhere.md", 5 * kMiB, -1}};
+    state.composer.message_tokens = 21095;
+    state.composer.editing_message = 3;
+    return state;
+}
+
+ViewState empty() { return {}; }
+
+ViewState welcome() {
+    ViewState state;
+    add_model(state);
+    add_kv(state);
+    state.transcript.conversation = 9;
+    state.composer = chat().composer;
+    state.composer.held_tokens = 0;
+    state.welcome = {
+        .shown = true,
+        .model = "Pocket, a small model inside this program, is ready. It finds facts in the text it is given.",
+        .machine = "15.6 GiB of memory, 8 cores, no GPU: models of up to 12 GiB, with 262,144 tokens of context.",
+        .example_name = "harbour.txt",
+        .suggestions = {}};
+    return state;
+}
+
 struct Sample {
     std::string_view name;
     ViewState (*make)();
 };
 
-ViewState empty() { return {}; }
-
-constexpr Sample kSamples[] = {{"chat", chat}, {"empty", empty}};
+constexpr Sample kSamples[] = {{"chat", chat},       {"empty", empty},           {"welcome", welcome},
+                               {"loading", loading}, {"prefilling", prefilling}, {"thinking", thinking},
+                               {"writing", writing}, {"failed", failed},         {"stopped", stopped},
+                               {"scripts", scripts}, {"attached", attached},     {"long", long_text}};
 
 constexpr auto kNames = [] {
     std::array<std::string_view, std::size(kSamples)> names;

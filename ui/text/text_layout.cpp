@@ -36,6 +36,13 @@ float advance_of(const ImFont& font, char32_t code) {
     return is_zero_width(code) ? 0 : font.GetCharAdvance(code);
 }
 
+ImU32 ink_of(const Theme& theme, const TextRun& run, const TextColours& colours) {
+    if (run.link >= 0) return colours.link;
+    if (run.style & style_comment) return theme.comment;
+    if (run.style & style_string) return theme.string;
+    return run.style & style_keyword ? theme.keyword : colours.text;
+}
+
 class Breaker {
   public:
     Breaker(Ui& ui, const StyledText& styled, const TextLayoutOptions& options)
@@ -273,7 +280,7 @@ void draw_text(Ui& ui, ImDrawList& list, const StyledText& styled, const TextLay
                 list.AddRectFilled({left - ui.px(2), y + ui.px(2)},
                                    {right + ui.px(2), y + layout.line_height - ui.px(2)}, colours.code_surface,
                                    ui.px(4));
-            const ImU32 ink = run.link >= 0 ? colours.link : colours.text;
+            const ImU32 ink = ink_of(ui.theme, run, colours);
             const char* begin = styled.text.data() + run.begin;
             // Faces of one line stand on one base line.
             const float rise = base.Ascent - font->Ascent;

@@ -240,7 +240,7 @@ void draw_message(Ui& ui, MessageLayout& layout, const MessageDrawing& drawing, 
                   const EngineState& engine, Actions& actions) {
     const MessageView& message = layout.message();
     if (visible(drawing, layout.card))
-        ImGui::GetWindowDrawList()->AddRectFilled(at(drawing, layout.card), end(drawing, layout.card), ui.theme.raised,
+        ImGui::GetWindowDrawList()->AddRectFilled(at(drawing, layout.card), end(drawing, layout.card), ui.theme.said,
                                                   ui.px(12));
     draw_attachments(ui, layout, drawing);
     draw_thinking(ui, layout, drawing, selection);
