@@ -52,7 +52,7 @@ void ConversationsView::draw_search(Ui& ui, const ConversationsState& state, Act
     ui.loader.see(Face::body, query_);
     ImGui::PushStyleColor(ImGuiCol_FrameBg, mix(ui.theme.panel, ui.theme.raised, 0.7f));
     ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(ui.px(32), ui.px(6)));
-    if (wants_search_) ImGui::SetKeyboardFocusHere();
+    if (wants_search_) focus_field("##search");
     wants_search_ = false;
     const ImVec2 at = ImGui::GetCursorScreenPos();
     if (ImGui::InputTextWithHint("##search", "Search", &query_, ImGuiInputTextFlags_EscapeClearsAll))
@@ -177,7 +177,7 @@ void ConversationsView::draw_menu(Ui& ui, const ConversationItem& item, Actions&
 void ConversationsView::draw_rename(Ui& ui, const ConversationItem& item, Actions& actions) {
     ui.loader.see(Face::body, new_title_);
     ImGui::SetNextItemWidth(ImGui::GetContentRegionAvail().x - ui.px(kSide));
-    if (wants_rename_focus_) ImGui::SetKeyboardFocusHere();
+    if (wants_rename_focus_) focus_field("##title");
     wants_rename_focus_ = false;
     const bool entered = ImGui::InputText("##title", &new_title_,
                                           ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_AutoSelectAll);

@@ -33,6 +33,16 @@ bool chord(ImGuiKey key) {
     return io.KeyCtrl && !io.KeyAlt && !io.KeyShift && ImGui::IsKeyPressed(key, false);
 }
 
+// A conversation that has just begun has its title in the list first.
+std::string title_of(const ViewState& state) {
+    if (!state.transcript.title.empty()) return clean_text(state.transcript.title);
+    const auto& items = state.conversations.items;
+    const auto found = std::find_if(items.begin(), items.end(), [&](const ConversationItem& item) {
+        return item.id == state.transcript.conversation;
+    });
+    return found == items.end() ? "" : clean_text(found->title);
+}
+
 // What the engine is doing, in a few words.
 std::string engine_text(const EngineState& engine) {
     const std::string share = engine.total > 0 ? fmt::format(" {}%", engine.done * 100 / engine.total) : std::string();
@@ -187,8 +197,7 @@ void Interface::draw_header(Ui& ui, const ViewState& state, const Columns& colum
         right -= status + ui.px(16);
     }
     ImGui::SetCursorScreenPos({origin.x + left + ui.px(4), origin.y + (height - ui.font(Face::strong)->FontSize) / 2});
-    if (right - left > ui.px(40))
-        text_line(ui, Face::strong, ui.theme.text, clean_text(state.transcript.title), right - left);
+    if (right - left > ui.px(40)) text_line(ui, Face::strong, ui.theme.text, title_of(state), right - left);
     ImGui::SetCursorScreenPos({origin.x, origin.y + height});
     hairline(ui);
 }

@@ -26,15 +26,17 @@ constexpr NoticeLook kLooks[] = {{Icon::info, &Theme::accent},
 void draw_notice(Ui& ui, const Notice& notice, ImVec2 at, float width, Actions& actions) {
     const NoticeLook& look = kLooks[static_cast<size_t>(notice.kind)];
     const std::string name = fmt::format("notice-{}", notice.id);
-    ImGui::PushStyleColor(ImGuiCol_ChildBg, ui.theme.raised);
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(ui.px(12), ui.px(10)));
-    ImGui::PushStyleVar(ImGuiStyleVar_ChildRounding, ui.px(10));
     ImGui::BeginChild(name.c_str(), {width, 0}, ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_AlwaysUseWindowPadding,
                       ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
-    ImGui::PopStyleVar(2);
-    ImGui::PopStyleColor();
+    ImGui::PopStyleVar();
+    const ImVec2 low = ImGui::GetWindowPos();
+    const ImVec2 high(low.x + ImGui::GetWindowSize().x, low.y + ImGui::GetWindowSize().y);
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    list.AddRectFilled(low, high, ui.theme.raised, ui.px(10));
+    list.AddRect(low, high, mix(ui.theme.border, ui.theme.*look.colour, 0.35f), ui.px(10));
     const ImVec2 corner = ImGui::GetCursorScreenPos();
-    draw_icon(*ImGui::GetWindowDrawList(), look.icon, corner, ui.px(20), ui.theme.*look.colour);
+    draw_icon(list, look.icon, corner, ui.px(20), ui.theme.*look.colour);
     ImGui::SetCursorScreenPos({corner.x + ui.px(30), corner.y + ui.px(1)});
     ImGui::BeginChild("words", {width - ui.px(84), 0}, ImGuiChildFlags_AutoResizeY);
     text_block(ui, Face::body, ui.theme.text, clean_text(notice.text));
@@ -52,9 +54,6 @@ void draw_notice(Ui& ui, const Notice& notice, ImVec2 at, float width, Actions& 
     if (button(ui, dismiss.c_str(), {.kind = ButtonKind::quiet, .icon = Icon::close, .small = true, .muted = true}))
         actions.push_back(action::DismissNotice{notice.id});
     ImGui::EndChild();
-    const ImVec2 low = ImGui::GetItemRectMin();
-    const ImVec2 high = ImGui::GetItemRectMax();
-    ImGui::GetWindowDrawList()->AddRect(low, high, mix(ui.theme.border, ui.theme.*look.colour, 0.35f), ui.px(10));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ui/text/text_layout.h"
+
 namespace octavo {
 namespace {
 
@@ -65,14 +67,14 @@ void text_line(Ui& ui, Face face, ImU32 colour, std::string_view text, float wid
 }
 
 void text_block(Ui& ui, Face face, ImU32 colour, std::string_view text) {
-    ui.loader.see(face, text);
-    ImGui::PushFont(ui.font(face));
-    ImGui::PushStyleColor(ImGuiCol_Text, colour);
-    ImGui::PushTextWrapPos(0);
-    ImGui::TextUnformatted(text.data(), text.data() + text.size());
-    ImGui::PopTextWrapPos();
-    ImGui::PopStyleColor();
-    ImGui::PopFont();
+    StyledText styled;
+    styled.append(text, style_plain);
+    const float width = std::max(ImGui::GetContentRegionAvail().x, ui.px(20));
+    const TextLayout layout = lay_out_text(ui, styled, {.width = width, .face = face, .spacing = 1.22f});
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const ImVec2 corner(std::floor(at.x), std::floor(at.y));
+    draw_text(ui, *ImGui::GetWindowDrawList(), styled, layout, corner, at.y, at.y + layout.height, {colour, colour, 0});
+    ImGui::Dummy({width, layout.height});
 }
 
 bool button(Ui& ui, const char* label, const ButtonLook& look) {
@@ -181,6 +183,11 @@ int segments(Ui& ui, const char* const* names, int count, int chosen) {
         if (size.x > part - ui.px(6)) tooltip(ui, text);
     }
     return clicked;
+}
+
+void focus_field(const char* label) {
+    ImGui::ActivateItemByID(ImGui::GetID(label));
+    ImGui::GetCurrentContext()->NavNextActivateFlags = ImGuiActivateFlags_PreferInput;
 }
 
 void tooltip(Ui& ui, std::string_view text) {

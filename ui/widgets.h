@@ -50,6 +50,9 @@ void hairline(Ui& ui);
 // Choices side by side, one of which holds. Returns the index that was clicked, -1 for none. Names end in "##...".
 int segments(Ui& ui, const char* const* names, int count, int chosen);
 
+// The field with this label, drawn next, takes what is typed from the next frame on.
+void focus_field(const char* label);
+
 // For the item before it; waits a little, and wraps.
 void tooltip(Ui& ui, std::string_view text);
 // Around BeginPopup / BeginCombo content: room at the edges.

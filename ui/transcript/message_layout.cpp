@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ui/text/clean_text.h"
+
 namespace octavo {
 namespace {
 
@@ -14,8 +16,10 @@ constexpr float kHeadHeight = 28;
 constexpr float kThinkingIndent = 16;
 constexpr float kThinkingWindow = 190;  // shown of thinking that still grows
 constexpr float kProgressHeight = 44;
-constexpr float kNoteHeight = 28;
+constexpr float kNoteIndent = 26;    // beside its icon
+constexpr float kNoteButtons = 104;  // beside it
 constexpr float kFootHeight = 32;
+constexpr float kUserFootHeight = 22;
 constexpr float kGuessedCharacters = 95;  // in a line
 
 }  // namespace
@@ -99,10 +103,15 @@ void MessageLayout::lay_out(Ui& ui, float width) {
         }
     }
     if (!message.note.empty()) {
-        note = {0, y + ui.px(6), width, ui.px(kNoteHeight)};
-        y += note.height + ui.px(6);
+        note_text = {};
+        note_text.append(clean_text(message.note), style_plain);
+        const float buttons = message.phase == MessagePhase::stopped ? ui.px(kNoteButtons) : 0;
+        const float room = std::max(width - ui.px(kNoteIndent) - buttons, ui.px(40));
+        note_layout = lay_out_text(ui, note_text, {.width = room, .spacing = 1.22f});
+        note = {0, y + ui.px(8), width, std::max(note_layout.height, ui.px(24))};
+        y += note.height + ui.px(8);
     }
-    foot = {0, y + ui.px(4), width, ui.px(kFootHeight)};
+    foot = {0, y + ui.px(4), width, ui.px(user ? kUserFootHeight : kFootHeight)};
     height_ = foot.y + foot.height;
 }
 

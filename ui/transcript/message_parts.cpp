@@ -45,8 +45,9 @@ void draw_thinking(Ui& ui, MessageLayout& layout, const MessageDrawing& drawing,
     const MessageView& message = layout.message();
     if (visible(drawing, layout.thinking_head)) {
         const bool running = message.phase == MessagePhase::thinking;
-        const std::string label = fmt::format("{} {}##thinking-{}", running ? "Thinking for" : "Thought for",
-                                              format_seconds(message.thinking_seconds), message.id);
+        const std::string time =
+            message.thinking_seconds > 0 ? " for " + format_seconds(message.thinking_seconds) : std::string();
+        const std::string label = fmt::format("{}{}##thinking-{}", running ? "Thinking" : "Thought", time, message.id);
         ImGui::SetCursorScreenPos(
             {at(drawing, layout.thinking_head).x - ui.px(8), at(drawing, layout.thinking_head).y});
         if (button(ui, label.c_str(),
@@ -103,13 +104,10 @@ void draw_note(Ui& ui, const MessageLayout& layout, const MessageDrawing& drawin
     const ImU32 colour = failed ? ui.theme.error : ui.theme.muted;
     draw_icon(*ImGui::GetWindowDrawList(), failed ? Icon::warning : Icon::info, {pen.x, pen.y + ui.px(3)}, ui.px(18),
               colour);
-    float room = layout.note.width - ui.px(26);
+    const ImVec2 words(pen.x + ui.px(26), pen.y);
+    draw_text(ui, *ImGui::GetWindowDrawList(), layout.note_text, layout.note_layout, words, drawing.top, drawing.bottom,
+              {colour, colour, 0});
     const bool can_go_on = message.phase == MessagePhase::stopped && drawing.newest && !message.text.empty();
-    if (can_go_on) room -= ui.px(100);
-    ImGui::SetCursorScreenPos({pen.x + ui.px(26), pen.y + ui.px(3)});
-    const bool cut = text_size(ui, Face::body, message.note).x > room;
-    text_line(ui, Face::body, colour, message.note, room);
-    if (cut) tooltip(ui, message.note);
     if (!can_go_on) return;
     ImGui::SetCursorScreenPos({pen.x + layout.note.width - ui.px(96), pen.y});
     const std::string label = fmt::format("Continue##continue-{}", message.id);

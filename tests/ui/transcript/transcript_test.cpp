@@ -118,9 +118,10 @@ class ThinkingTest : public TranscriptTest {
 
 TEST_F(ThinkingTest, IsFoldedAndStaysAsThePersonLeftIt) {
     ASSERT_NE(driver_.find("Thinking for 3.4 s"), nullptr) << driver_.seen();
-    const int folded = ImGui::GetDrawData()->TotalVtxCount;
+    const float folded = middle_of("##thinking-4").y;
     ASSERT_TRUE(driver_.click("##thinking-4"));
-    EXPECT_GT(ImGui::GetDrawData()->TotalVtxCount, folded + 400) << "open: its text shows";
+    const float open = middle_of("##thinking-4").y;
+    EXPECT_LT(open, folded - 20) << "its text stands below it";
     MessageView reply = *driver_.state().transcript.messages[3];
     reply.phase = MessagePhase::writing;
     reply.thinking_seconds = 5;
@@ -128,7 +129,7 @@ TEST_F(ThinkingTest, IsFoldedAndStaysAsThePersonLeftIt) {
     set_message(3, reply);
     driver_.frames();
     EXPECT_NE(driver_.find("Thought for 5.0 s"), nullptr) << driver_.seen();
-    EXPECT_GT(ImGui::GetDrawData()->TotalVtxCount, folded + 400) << "still open";
+    EXPECT_LT(middle_of("##thinking-4").y, folded - 20) << "still open";
 }
 
 TEST_F(ThinkingTest, StopIsOffered) {
