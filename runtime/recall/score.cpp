@@ -66,7 +66,7 @@ std::string_view recall_zone_name(RecallZone zone) { return kZones[static_cast<s
 std::string_view recall_outcome_name(RecallOutcome outcome) { return kOutcomes[static_cast<size_t>(outcome)]; }
 std::string_view recall_purpose_name(RecallPurpose purpose) { return kPurposes[static_cast<size_t>(purpose)]; }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trimmed_answer(std::string_view text) {
     constexpr std::string_view space = " \t\r\n";
     const size_t first = text.find_first_not_of(space);
     if (first == std::string_view::npos) return {};
@@ -97,7 +97,7 @@ bool runs_in_circles(std::string_view answer) {
 }
 
 AnswerScore score_answer(const RecallQuestion& question, std::string_view answer, bool ended) {
-    const std::string_view text = trimmed(answer);
+    const std::string_view text = trimmed_answer(answer);
     if (text.empty()) return {RecallOutcome::empty, 0};
     const bool absent = says_absent(text);
     if (question.expected.empty()) {

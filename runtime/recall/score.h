@@ -29,6 +29,6 @@ bool says_absent(std::string_view answer);
 // The end of the text is at least three times the same at most 64 bytes.
 bool runs_in_circles(std::string_view answer);
 
-std::string_view trimmed(std::string_view text);
+std::string_view trimmed_answer(std::string_view text);
 
 }  // namespace octavo

@@ -169,7 +169,7 @@ Status SectionReader::ask_on(Session& session, const Prepared& prepared, RecallA
     const bool all = agreed == prepared.expected.size();
     if (all && ends_turn(best_of({logits.data() + prepared.expected.size() * width, width}))) {
         const std::string text = decode(*engine_.model().tokenizer, prepared.expected);
-        answer.text = trimmed(text);
+        answer.text = trimmed_answer(text);
         const AnswerScore score = score_answer(answer.question, text, true);
         answer.outcome = score.outcome;
         answer.partial = score.partial;
@@ -203,7 +203,7 @@ Status SectionReader::decode_rest(Session& session, const Prepared& prepared, si
         ++cost.answer_tokens;
     }
     const std::string text = decode(*engine_.model().tokenizer, reply);
-    answer.text = trimmed(text);
+    answer.text = trimmed_answer(text);
     const AnswerScore score = score_answer(answer.question, text, ended);
     answer.outcome = score.outcome;
     answer.partial = score.partial;
