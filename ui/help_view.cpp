@@ -12,15 +12,15 @@ constexpr KeyHelp kKeys[] = {
     {"Writing", ""},
     {"Enter", "Send"},
     {"Shift+Enter", "New line"},
-    {"Esc", "Stop the reply or the reading of the prompt"},
+    {"Esc", "Stop reading or writing"},
     {"Ctrl+O", "Attach a text file"},
-    {"Ctrl+V", "Paste; what is longer than 32 KiB is attached whole"},
+    {"Ctrl+V", "Paste; a long text is attached"},
     {"Conversations", ""},
     {"Ctrl+N", "New chat"},
     {"Ctrl+F", "Search titles and texts"},
     {"Ctrl+R", "Write the newest reply again"},
     {"Ctrl+C", "Copy the selected text"},
-    {"PgUp, PgDn", "Scroll (outside of the field)"},
+    {"PgUp, PgDn", "Scroll the messages"},
     {"Window", ""},
     {"Ctrl+B", "Show or hide the conversations"},
     {"Ctrl+J", "Show or hide the panel"},
@@ -40,10 +40,11 @@ std::span<const KeyHelp> key_help() { return kKeys; }
 void draw_help(Ui& ui, bool& open) {
     if (open && !ImGui::IsPopupOpen("##help")) ImGui::OpenPopup("##help");
     const ImVec2 screen = ImGui::GetMainViewport()->Size;
-    const float width = std::min(ui.px(500), screen.x - ui.px(24));
+    const float width = std::min(ui.px(540), screen.x - ui.px(24));
     ImGui::SetNextWindowPos({screen.x / 2, screen.y / 2}, ImGuiCond_Always, {0.5f, 0.5f});
     ImGui::SetNextWindowSizeConstraints({width, 0}, {width, screen.y - ui.px(24)});
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(ui.px(22), ui.px(18)));
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, ui.px(12));
     if (ImGui::BeginPopupModal(
             "##help", nullptr,
             ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoSavedSettings)) {
@@ -65,7 +66,7 @@ void draw_help(Ui& ui, bool& open) {
         }
         ImGui::EndPopup();
     }
-    ImGui::PopStyleVar();
+    ImGui::PopStyleVar(2);
 }
 
 }  // namespace octavo

@@ -33,8 +33,10 @@ void draw_notice(Ui& ui, const Notice& notice, ImVec2 at, float width, Actions& 
     const ImVec2 low = ImGui::GetWindowPos();
     const ImVec2 high(low.x + ImGui::GetWindowSize().x, low.y + ImGui::GetWindowSize().y);
     ImDrawList& list = *ImGui::GetWindowDrawList();
+    list.PushClipRect(low, high, false);  // the edge too
     list.AddRectFilled(low, high, ui.theme.raised, ui.px(10));
     list.AddRect(low, high, mix(ui.theme.border, ui.theme.*look.colour, 0.35f), ui.px(10));
+    list.PopClipRect();
     const ImVec2 corner = ImGui::GetCursorScreenPos();
     draw_icon(list, look.icon, corner, ui.px(20), ui.theme.*look.colour);
     ImGui::SetCursorScreenPos({corner.x + ui.px(30), corner.y + ui.px(1)});

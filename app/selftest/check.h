@@ -51,6 +51,7 @@ struct Check {
 std::span<const Check> format_checks();  // files, schemes, tokens
 std::span<const Check> model_checks();   // numbers
 std::span<const Check> chat_checks();    // conversations
+std::span<const Check> window_checks();  // the window, without a display
 std::span<const Check> recall_checks();  // facts in a long text
 
 }  // namespace octavo

@@ -99,6 +99,7 @@ int run_self_test(const SelfTestOptions& options) {
     test.run_table(format_checks());
     test.run_table(model_checks());
     test.run_table(chat_checks());
+    test.run_table(window_checks());
     test.run_table(recall_checks());
 
     const int64_t failed = test.count(CheckOutcome::Kind::failed);

@@ -195,7 +195,7 @@ size_t BlockParser::take_paragraph(Lines lines, Container& container) {
     std::string text;
     for (size_t i = 0; i < end; ++i) {
         if (i > 0) text += '\n';
-        text += trimmed(lines[i]);
+        text += trim_blanks(lines[i]);
     }
     add(BlockKind::paragraph, container).content = parse_inline(text, at_growing_end(lines.first(end)));
     return end;

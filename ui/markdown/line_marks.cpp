@@ -37,7 +37,7 @@ std::string_view without_indent(std::string_view line, int columns) {
     return line.substr(at);
 }
 
-std::string_view trimmed(std::string_view line) {
+std::string_view trim_blanks(std::string_view line) {
     const size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
     const size_t end = line.find_last_not_of(" \t");
     return end == std::string_view::npos ? std::string_view() : line.substr(begin, end + 1 - begin);
@@ -45,36 +45,36 @@ std::string_view trimmed(std::string_view line) {
 
 std::optional<Fence> read_fence(std::string_view line) {
     const int indent = indent_of(line);
-    const std::string_view text = trimmed(line);
+    const std::string_view text = trim_blanks(line);
     if (indent > 3 || text.size() < 3 || (text[0] != '`' && text[0] != '~')) return {};
     const size_t length = std::min(text.find_first_not_of(text[0]), text.size());
-    const std::string_view info = trimmed(text.substr(length));
+    const std::string_view info = trim_blanks(text.substr(length));
     if (length < 3 || (text[0] == '`' && info.find('`') != std::string_view::npos)) return {};
     return Fence{text[0], length, indent, std::string(info.substr(0, info.find_first_of(" {")))};
 }
 
 bool closes_fence(const Fence& fence, std::string_view line) {
-    const std::string_view text = trimmed(line);
+    const std::string_view text = trim_blanks(line);
     return indent_of(line) <= 3 + fence.indent && text.size() >= fence.length &&
            text.find_first_not_of(fence.mark) == std::string_view::npos;
 }
 
 std::optional<Heading> read_heading(std::string_view line) {
     if (indent_of(line) > 3) return {};
-    std::string_view text = trimmed(line);
+    std::string_view text = trim_blanks(line);
     const size_t level = std::min(text.find_first_not_of('#'), text.size());
     if (level < 1 || level > 6 || (level < text.size() && text[level] != ' ' && text[level] != '\t')) return {};
-    text = trimmed(text.substr(level));
+    text = trim_blanks(text.substr(level));
     const size_t last = text.find_last_not_of('#');
     if (last == std::string_view::npos)
         text = {};
     else if (last + 1 < text.size() && text[last] == ' ')
-        text = trimmed(text.substr(0, last));
+        text = trim_blanks(text.substr(0, last));
     return Heading{static_cast<int>(level), text};
 }
 
 bool is_rule(std::string_view line) {
-    const std::string_view text = trimmed(line);
+    const std::string_view text = trim_blanks(line);
     if (indent_of(line) > 3 || text.empty() || (text[0] != '-' && text[0] != '*' && text[0] != '_')) return false;
     const char allowed[] = {text[0], ' ', '\t', '\0'};
     return only_has(text, allowed) && std::count(text.begin(), text.end(), text[0]) >= 3;
@@ -137,7 +137,7 @@ std::vector<CellAlign> read_table_rule(std::string_view line) {
 }
 
 std::vector<std::string_view> split_row(std::string_view line) {
-    line = trimmed(line);
+    line = trim_blanks(line);
     if (line.starts_with('|')) line.remove_prefix(1);
     std::vector<std::string_view> cells;
     size_t begin = 0;
@@ -145,7 +145,7 @@ std::vector<std::string_view> split_row(std::string_view line) {
         const bool end = at == line.size();
         if (!end && (line[at] != '|' || (at > 0 && line[at - 1] == '\\'))) continue;
         if (end && begin == at && !cells.empty()) break;  // the line ends with '|'
-        cells.push_back(trimmed(line.substr(begin, at - begin)));
+        cells.push_back(trim_blanks(line.substr(begin, at - begin)));
         begin = at + 1;
     }
     return cells;

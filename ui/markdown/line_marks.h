@@ -16,7 +16,7 @@ namespace octavo {
 bool is_blank(std::string_view line);
 int indent_of(std::string_view line);  // columns; a tab goes to the next multiple of 4
 std::string_view without_indent(std::string_view line, int columns);
-std::string_view trimmed(std::string_view line);
+std::string_view trim_blanks(std::string_view line);
 
 struct Fence {
     char mark = '`';

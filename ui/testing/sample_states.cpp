@@ -272,7 +272,8 @@ ViewState welcome() {
         .model = "Pocket, a small model inside this program, is ready. It finds facts in the text it is given.",
         .machine = "15.6 GiB of memory, 8 cores, no GPU: models of up to 12 GiB, with 262,144 tokens of context.",
         .example_name = "harbour.txt",
-        .suggestions = {}};
+        .suggestions = {"What is the access code of the lighthouse?", "Who painted the ceiling?",
+                        "When does the last ferry leave?"}};
     return state;
 }
 

@@ -169,9 +169,9 @@ void TranscriptView::handle_scrolling(Ui& ui) {
     float wanted = scroll_;
     if (ImGui::IsWindowHovered(ImGuiHoveredFlags_AllowWhenBlockedByActiveItem))
         wanted -= io.MouseWheel * ui.px(kWheelStep);
-    if (!io.WantTextInput || !ImGui::IsAnyItemActive()) {
-        if (ImGui::IsKeyPressed(ImGuiKey_PageUp)) wanted -= size_.y * 0.9f;
-        if (ImGui::IsKeyPressed(ImGuiKey_PageDown)) wanted += size_.y * 0.9f;
+    if (ImGui::IsKeyPressed(ImGuiKey_PageUp)) wanted -= size_.y * 0.9f;
+    if (ImGui::IsKeyPressed(ImGuiKey_PageDown)) wanted += size_.y * 0.9f;
+    if (!io.WantTextInput) {  // else they are the field's
         if (ImGui::IsKeyPressed(ImGuiKey_Home)) wanted = 0;
         if (ImGui::IsKeyPressed(ImGuiKey_End)) wanted = end;
     }

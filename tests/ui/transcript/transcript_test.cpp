@@ -156,6 +156,27 @@ TEST_F(ComposerTest, SendsWithEnterAndBreaksLinesWithShift) {
     EXPECT_EQ(composer().text(), "");
 }
 
+TEST_F(ComposerTest, WhatIsSelectedIsReplaced) {
+    driver_.click("##message");
+    driver_.type("one two");
+    driver_.press(ImGuiMod_Ctrl | ImGuiKey_A);
+    driver_.type("three");
+    EXPECT_EQ(composer().text(), "three");
+    driver_.press(ImGuiMod_Ctrl | ImGuiKey_Z);
+    driver_.press(ImGuiMod_Ctrl | ImGuiKey_A);
+    driver_.press(ImGuiMod_Ctrl | ImGuiKey_X);
+    EXPECT_EQ(composer().text(), "");
+    EXPECT_EQ(clipboard(), "one two");
+}
+
+TEST_F(ComposerTest, PagesScrollTheMessagesWhileWriting) {
+    driver_.click("##message");
+    driver_.press(ImGuiKey_PageUp);
+    EXPECT_FALSE(transcript().at_end());
+    driver_.press(ImGuiKey_PageDown);
+    EXPECT_TRUE(transcript().at_end());
+}
+
 TEST_F(ComposerTest, KeepsTheTextWhenItCannotBeSent) {
     driver_.state().composer.can_send = false;
     driver_.state().composer.blocked_reason = "The context is full.";
