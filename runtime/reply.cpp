@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "kernels/base/memory_error.h"
 #include "models/chat/reply_parser.h"
 
 namespace octavo {
@@ -25,6 +26,13 @@ std::string context_full_note(const Session& session, int64_t prompt_tokens) {
         "The context of {} tokens is full ({} of prompt, {} of reply), so the reply stops here; raise the "
         "context length to go on.",
         session.context_length(), prompt_tokens, session.position() - prompt_tokens);
+}
+
+std::string refused_checkpoints_note(const Session& session, int64_t refused) {
+    return fmt::format(
+        "{} of this prompt's checkpoints found no room (their budget is {}): going back to an earlier message may read "
+        "more of it again.",
+        refused, format_bytes(static_cast<uint64_t>(session.checkpoints().budget_bytes())));
 }
 
 // Tokens to text, for the watcher and for the report. A reply to messages is split into thinking and content; a reply
@@ -112,9 +120,15 @@ Result<GenerationReport> write_reply(const Model& model, Session& session, const
     text.finish();
     report.stop = *stop;
     report.decode_seconds = seconds_since(decode_start);
-    report.decode_tokens_per_s = rate(static_cast<int64_t>(report.ids.size()), report.decode_seconds);
+    // The first token comes out of the prefill; alone it says nothing about decode.
+    if (report.ids.size() > 1)
+        report.decode_tokens_per_s = rate(static_cast<int64_t>(report.ids.size()), report.decode_seconds);
     report.total_seconds = seconds_since(start);
-    if (*stop == StopReason::context_full) report.note = context_full_note(session, report.prompt_tokens);
+    if (*stop == StopReason::context_full) {
+        report.note = context_full_note(session, report.prompt_tokens);
+    } else if (prefill->checkpoints_refused > 0) {
+        report.note = refused_checkpoints_note(session, prefill->checkpoints_refused);
+    }
     return report;
 }
 

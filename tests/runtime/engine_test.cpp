@@ -214,6 +214,14 @@ TEST(Engine, AContextThatFillsUpEndsTheReplyInWords) {
     EXPECT_NE(report.note.find("200"), std::string::npos) << report.note;
 }
 
+TEST(Engine, CheckpointsThatFindNoRoomAreTold) {
+    EngineOptions options = small_options();
+    EXPECT_EQ(run(*make_engine(options), chat({user(words(60))}, 4)).note, "");
+    options.session.checkpoint_budget_bytes = 100;
+    const std::string note = run(*make_engine(options), chat({user(words(60))}, 4)).note;
+    EXPECT_NE(note.find("found no room (their budget is 100 bytes)"), std::string::npos) << note;
+}
+
 TEST(Engine, BadRequestsAreAnswered) {
     const auto engine = make_engine();
     GenerateRequest request = chat({user("hello")}, 5);
