@@ -95,9 +95,10 @@ void add_testing_options(CLI::App& command, CacheOptions& options) {
         ->group("Testing");
 }
 
-void add_store_option(CLI::App& command, std::string& file) {
-    add_file_option(command, "--store", file,
-                    "File of conversations (default: octavo/conversations.db in $XDG_DATA_HOME or ~/.local/share)");
+CLI::Option* add_store_option(CLI::App& command, std::string& file) {
+    return add_file_option(
+        command, "--store", file,
+        "File of conversations (default: octavo/conversations.db in $XDG_DATA_HOME or ~/.local/share)");
 }
 
 void add_json_option(CLI::App& command, JsonOption& option) {

@@ -49,7 +49,7 @@ void add_channel_options(CLI::App& command, CacheOptions& options);
 // Options that make a model harder for KV formats, to test these.
 void add_testing_options(CLI::App& command, CacheOptions& options);
 // Where conversations are kept; empty stays the usual place.
-void add_store_option(CLI::App& command, std::string& file);
+CLI::Option* add_store_option(CLI::App& command, std::string& file);
 void add_json_option(CLI::App& command, JsonOption& option);
 
 // An option for the name of a file. An empty one, as an unset variable in a script gives, is refused: it must not stand

@@ -26,13 +26,13 @@ Message user_message_of(const std::string& documents, const std::string& text) {
     return message;
 }
 
+}  // namespace
+
 std::string typed_part(const Message& message) {
     std::string_view text = std::string_view(message.content).substr(message.attached_bytes);
     if (message.attached_bytes > 0 && text.starts_with(kAfterDocument)) text.remove_prefix(kAfterDocument.size());
     return std::string(text);
 }
-
-}  // namespace
 
 Result<GenerationReport> Conversation::ask(const std::string& text, ReplyWatcher& watcher) {
     std::vector<Message> messages = messages_;
@@ -113,6 +113,7 @@ Status Conversation::clear() {
     set_system_prompt(system);
     detach();
     context_used_ = 0;
+    if (keeper_ != nullptr) keeper_->conversation_cleared();
     return engine_->call(kSessionName, [](Session& session) {
         session.clear();
         return Status();
@@ -162,15 +163,18 @@ Result<GenerationReport> Conversation::reply_to(std::vector<Message> messages, R
     request.sampler.seed += replies_++;
     request.max_tokens = settings_.max_tokens;
 
+    if (keeper_ != nullptr) keeper_->reply_begins(messages, settings_.thinking);
     const std::shared_ptr<Generation> generation = engine_->generate(std::move(request));
     for (bool finished = false; !finished;) {
         if (watcher.stop_wanted()) generation->cancel();
         const GenerationDelta delta = generation->wait(kWatchInterval);
         watcher.on_progress(generation->progress());
         if (!delta.empty()) watcher.on_delta(delta);
+        if (keeper_ != nullptr && !delta.empty()) keeper_->reply_grows(delta);
         finished = delta.finished;
     }
     const Result<GenerationReport>& report = generation->report();
+    if (keeper_ != nullptr) keeper_->reply_ends(report);
     if (report && !(report->stop == StopReason::cancelled && report->ids.empty())) {
         messages.push_back({Role::assistant, report->text, report->reasoning, report->ids, settings_.thinking});
         messages_ = std::move(messages);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/engine.h"
@@ -30,6 +31,20 @@ class ReplyWatcher {
     virtual bool stop_wanted() = 0;
 };
 
+// What keeps a conversation while it goes on. A reply is either made or taken back, see Conversation.
+class ConversationKeeper {
+  public:
+    virtual ~ConversationKeeper() = default;
+    // Before the engine works on a reply to `messages`; returns when they are kept. `thinking`: whether it may think.
+    virtual void reply_begins(const std::vector<Message>& messages, bool thinking) = 0;
+    virtual void reply_grows(const GenerationDelta& delta) = 0;
+    virtual void reply_ends(const Result<GenerationReport>& report) = 0;
+    virtual void conversation_cleared() = 0;
+};
+
+// What a person typed in a message, without the documents before it.
+std::string typed_part(const Message& message);
+
 class Conversation {
   public:
     Conversation(Engine& engine, ReplySettings settings) : engine_(&engine), settings_(settings) {}
@@ -46,6 +61,11 @@ class Conversation {
     // Drops what would go before the next message; gives its length in tokens.
     int64_t detach();
     int64_t attached_tokens() const { return attached_tokens_; }
+
+    // Goes on from these, as if they had been said here.
+    void resume(std::vector<Message> messages) { messages_ = std::move(messages); }
+    // `keeper` outlives the conversation; null: none.
+    void set_keeper(ConversationKeeper* keeper) { keeper_ = keeper; }
 
     const std::vector<Message>& messages() const { return messages_; }
     // What the person typed in message `number` (from 1), without documents; ErrorKind::usage names how many there are.
@@ -76,6 +96,7 @@ class Conversation {
     Result<GenerationReport> reply_to(std::vector<Message> messages, ReplyWatcher& watcher);
 
     Engine* engine_;
+    ConversationKeeper* keeper_ = nullptr;
     ReplySettings settings_;
     std::vector<Message> messages_;
     std::string attached_;  // documents, with an empty line between them

@@ -10,6 +10,7 @@
 
 #include "app/chat/chat_input.h"
 #include "app/chat/chat_runner.h"
+#include "app/chat/conversation_recorder.h"
 #include "app/commands/commands.h"
 #include "app/engine_setup.h"
 #include "app/model_choice.h"
@@ -34,6 +35,10 @@ struct Options {
     int64_t max_tokens = 0;
     bool no_think = false;
     bool show_ids = false;
+    std::string store;     // file of conversations; empty: the usual one
+    int64_t resume = 0;    // conversation; 0: a new one
+    bool save = false;     // also where that is not the rule
+    bool no_save = false;  // not even at a prompt
 };
 
 // The bundled model recalls; it has nothing to be creative about.
@@ -142,6 +147,58 @@ int run_interactive(ChatRunner& runner, const Engine& engine, const ReplyView& v
     return 0;
 }
 
+// What is behind a chat that is saved, or that goes on with a saved one.
+struct SavedChat {
+    std::unique_ptr<StoreThread> store;
+    std::unique_ptr<ConversationRecorder> recorder;
+    bool keeps = false;  // what is said from now on
+
+    // Waits until all is kept, and says where. Gives the conversation; 0: nothing was kept.
+    int64_t finish(const ReplyView& view) const {
+        const int64_t id = keeps ? recorder->finish() : 0;
+        if (id != 0)
+            view.say(
+                fmt::format("saved as conversation {0}: 'octavo chat --resume {0}' goes on with it, 'octavo "
+                            "conversations' lists all",
+                            id));
+        return id;
+    }
+};
+
+struct StoreSituation {
+    StoreAccess access;
+    std::vector<std::string> notices;
+};
+
+// Goes on with the conversation of --resume, and keeps what is said where that is wanted.
+Result<SavedChat> start_saving(const Options& options, bool at_prompt, const std::string& model,
+                               Conversation& conversation) {
+    const bool save = !options.no_save && (options.save || at_prompt || options.resume > 0);
+    SavedChat saved;
+    if (!save && options.resume == 0) return saved;
+    StoreOptions store_options;
+    store_options.file = options.store.empty() ? default_store_file() : std::filesystem::path(options.store);
+    store_options.read_only = !save;
+    saved.store = std::make_unique<StoreThread>(store_options);
+    const Result<StoreSituation> situation = saved.store
+                                                 ->ask([](Store& store) -> Result<StoreSituation> {
+                                                     return StoreSituation{store.access(), store.notices()};
+                                                 })
+                                                 .get();
+    if (!situation) return situation.error();
+    for (const std::string& notice : situation->notices) print_error(notice);
+    saved.recorder = std::make_unique<ConversationRecorder>(*saved.store, model, print_error);
+    if (options.resume > 0) {
+        Result<std::vector<Message>> messages = saved.recorder->resume(options.resume);
+        if (!messages) return messages.error();
+        conversation.resume(std::move(*messages));
+    }
+    saved.keeps = save && situation->access == StoreAccess::full;
+    if (saved.keeps) conversation.set_keeper(saved.recorder.get());
+    if (save && store_options.file.empty()) print_error("there is no home folder, so this conversation is not saved.");
+    return saved;
+}
+
 int run(const Options& options) {
     if (const Status target = check_json_target(options.json); !target) return fail(target.error());
     const Result<Script> script = read_script(options);
@@ -156,7 +213,9 @@ int run(const Options& options) {
     const bool at_terminal = is_terminal(Stream::input) && is_terminal(Stream::output);
     const bool interactive = script->inputs.empty() && at_terminal && !options.json.to_stdout();
     Conversation conversation(**engine, settings);
-    conversation.set_system_prompt(options.system);
+    const Result<SavedChat> saved = start_saving(options, interactive, model.name, conversation);
+    if (!saved) return fail(saved.error());
+    if (!options.system.empty()) conversation.set_system_prompt(options.system);
     if (script->document)
         if (const Result<int64_t> attached = conversation.attach(*script->document); !attached)
             return fail(attached.error());
@@ -165,12 +224,15 @@ int run(const Options& options) {
     const int code = interactive              ? run_interactive(runner, **engine, view)
                      : script->inputs.empty() ? run_piped(runner)
                                               : run_script(runner, script->inputs);
+    const int64_t conversation_id = saved->finish(view);
     if (runner.replies().empty() && code != 0) return code;
     if (runner.replies().empty() && options.json.wanted)
         return fail({ErrorKind::usage,
                      "Nothing was asked, so there is no reply to write as JSON: give a message with -p, with -f or on "
                      "standard input."});
-    return finish(options.json, chat_json(runner.replies()), code);
+    nlohmann::json json = chat_json(runner.replies());
+    if (conversation_id != 0) json["conversation"] = conversation_id;
+    return finish(options.json, json, code);
 }
 
 void add_sampling_options(CLI::App& command, Options& options) {
@@ -186,6 +248,21 @@ void add_sampling_options(CLI::App& command, Options& options) {
     command.add_option("--seed", options.sampler.seed, "The same seed gives the same replies")
         ->type_name("N")
         ->group("Sampling");
+}
+
+void add_saving_options(CLI::App& command, Options& options) {
+    const char* const group = "Saving";
+    CLI::Option* const save =
+        command.add_flag("--save", options.save, "Save the conversation of -p, -f or piped input too")->group(group);
+    command.add_flag("--no-save", options.no_save, "Save nothing (default: saved at a prompt and with --resume)")
+        ->excludes(save)
+        ->group(group);
+    command
+        .add_option("--resume", options.resume, "Go on with a saved conversation ('octavo conversations' lists them)")
+        ->type_name("ID")
+        ->check(CLI::PositiveNumber)
+        ->group(group);
+    add_store_option(command, options.store)->group(group);
 }
 
 }  // namespace
@@ -208,6 +285,7 @@ RunCommand add_chat_command(CLI::App& command) {
                      "Most tokens of a reply (default: until it ends)");
     command.add_flag("--no-think", options->no_think, "No thinking, with models that think");
     command.add_flag("--ids", options->show_ids, "Print the token ids of each reply after it");
+    add_saving_options(command, *options);
     add_sampling_options(command, *options);
     add_model_options(command, options->model);
     add_cache_options(command, options->cache);

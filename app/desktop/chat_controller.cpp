@@ -164,7 +164,7 @@ void ChatController::count_outgoing() {
     StoredMessage message;
     message.text = outgoing_->draft.text;
     message.attachments = outgoing_->draft.attachments;
-    services_.counts.count(prompt_message(message).content, [this](const Result<int64_t>& tokens) {
+    services_.counts.count(prompt_message(message, model_name()).content, [this](const Result<int64_t>& tokens) {
         if (!outgoing_) return;
         if (!tokens) return give_back(tokens.error().message);
         outgoing_->tokens = *tokens;
@@ -330,7 +330,7 @@ std::vector<Message> ChatController::prompt_up_to(int64_t last) const {
     for (auto message = path.rbegin(); message != path.rend(); ++message) {
         const bool empty_reply =
             (*message)->role == Role::assistant && (*message)->ids.empty() && (*message)->text.empty();
-        if (!empty_reply) messages.push_back(prompt_message(**message));
+        if (!empty_reply) messages.push_back(prompt_message(**message, model_name()));
     }
     return messages;
 }
@@ -393,8 +393,7 @@ void ChatController::on(const ReplyStreamed& event) {
 
 void ChatController::on(const ReplyEnded& event) {
     if (!running_ || event.conversation != session_of(running_->conversation())) return;
-    const FinishedReply finished =
-        running_->finish(event.report, model_ ? model_->name : std::string(), services_.now_ms());
+    const FinishedReply finished = running_->finish(event.report, model_name(), services_.now_ms());
     const int64_t id = running_->message();
     services_.store.post([id, finished](Store& store) { return store.finish_reply(id, finished); });
     last_finished_ = {id, finished};

@@ -101,6 +101,8 @@ class ChatController {
     void fill_transcript(TranscriptState& state);
     void fill_composer(ComposerState& state) const;
 
+    std::string model_name() const { return model_ ? model_->name : std::string(); }
+
     Services services_;
     std::function<void()> changed_;
     std::shared_ptr<const Model> model_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/size_text.h"
+#include "app/store/reply_figures.h"
 
 namespace octavo {
 namespace {
@@ -35,30 +36,19 @@ ReplyPart RunningReply::add(const GenerationDelta& delta, int64_t now_ms) {
 
 FinishedReply RunningReply::finish(const Result<GenerationReport>& report, const std::string& model, int64_t now_ms) {
     ReplyFigures& figures = reply_.figures;
-    figures.model = model;
-    figures.thinking_seconds = thinking_seconds(now_ms);
     if (!report) {
-        reply_.state = MessageState::failed;
+        figures.model = model;
         figures.note = report.error().message;
-        return reply_;
+        reply_.state = MessageState::failed;
+    } else {
+        figures = figures_of(*report, model);
+        figures.note = stop_note(*report);
+        reply_.state = report->stop == StopReason::end_of_turn ? MessageState::complete : MessageState::stopped;
+        reply_.text = report->text;
+        reply_.thinking = report->reasoning;
+        reply_.ids = report->ids;
     }
-    reply_.state = report->stop == StopReason::end_of_turn ? MessageState::complete : MessageState::stopped;
-    reply_.text = report->text;
-    reply_.thinking = report->reasoning;
-    reply_.ids = report->ids;
-    figures.prompt_tokens = report->prompt_tokens;
-    figures.reused_tokens = report->reused_tokens;
-    figures.prefilled_tokens = report->prefilled_tokens;
-    figures.generated_tokens = static_cast<int64_t>(report->ids.size());
-    figures.prefill_seconds = report->prefill_seconds;
-    figures.decode_seconds = report->decode_seconds;
-    figures.total_seconds = report->total_seconds;
-    figures.stop = stop_reason_name(report->stop);
-    figures.note = stop_note(*report);
-    figures.scheme = report->scheme;
-    figures.window = report->window;
-    figures.sinks = report->sinks;
-    figures.device = report->device;
+    figures.thinking_seconds = thinking_seconds(now_ms);
     return reply_;
 }
 

@@ -53,5 +53,6 @@ std::span<const Check> model_checks();   // numbers
 std::span<const Check> chat_checks();    // conversations
 std::span<const Check> window_checks();  // the window, without a display
 std::span<const Check> recall_checks();  // facts in a long text
+std::span<const Check> store_checks();   // conversations on disk
 
 }  // namespace octavo

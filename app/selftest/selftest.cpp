@@ -101,6 +101,7 @@ int run_self_test(const SelfTestOptions& options) {
     test.run_table(chat_checks());
     test.run_table(window_checks());
     test.run_table(recall_checks());
+    test.run_table(store_checks());
 
     const int64_t failed = test.count(CheckOutcome::Kind::failed);
     print_result(options.json, fmt::format("{} passed, {} failed, {} skipped\n", test.count(CheckOutcome::Kind::passed),

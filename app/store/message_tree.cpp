@@ -52,7 +52,7 @@ std::vector<int64_t> alternatives(const StoredConversation& conversation, int64_
     return {};
 }
 
-Message prompt_message(const StoredMessage& message) {
+Message prompt_message(const StoredMessage& message, std::string_view model) {
     Message prompt;
     prompt.role = message.role;
     for (const Attachment& attachment : message.attachments) {
@@ -63,19 +63,25 @@ Message prompt_message(const StoredMessage& message) {
     if (!prompt.content.empty() && !message.text.empty()) prompt.content += kAfterDocument;
     prompt.content += message.text;
     prompt.reasoning = message.thinking;
-    prompt.ids = message.ids;
+    if (message.figures.model == model) prompt.ids = message.ids;
     prompt.thinking = message.with_thinking;
     return prompt;
 }
 
-std::vector<Message> prompt_messages(const StoredConversation& conversation) {
+std::vector<const StoredMessage*> messages_for_prompt(const StoredConversation& conversation) {
+    std::vector<const StoredMessage*> messages = shown_messages(conversation);
+    std::erase_if(messages, [](const StoredMessage* message) {
+        return message->role == Role::assistant && message->text.empty() && message->ids.empty();
+    });
+    return messages;
+}
+
+std::vector<Message> prompt_messages(const StoredConversation& conversation, std::string_view model) {
     std::vector<Message> messages;
     if (const auto system = conversation.settings.text("system_prompt"); system && !system->empty())
         messages.push_back({Role::system, *system});
-    for (const StoredMessage* message : shown_messages(conversation)) {
-        const bool empty_reply = message->role == Role::assistant && message->text.empty() && message->ids.empty();
-        if (!empty_reply) messages.push_back(prompt_message(*message));
-    }
+    for (const StoredMessage* message : messages_for_prompt(conversation))
+        messages.push_back(prompt_message(*message, model));
     return messages;
 }
 

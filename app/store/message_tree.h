@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "app/store/records.h"
@@ -17,11 +18,14 @@ std::vector<const StoredMessage*> shown_messages(const StoredConversation& conve
 // The ids of the messages at the same place as this one, itself included, oldest first. Empty where it is not there.
 std::vector<int64_t> alternatives(const StoredConversation& conversation, int64_t message_id);
 
-// What is shown, as a prompt for a model: attachments, then the text. The system prompt in the settings comes first.
-// Replies without any text (stopped before the first word, failed) are left out.
-std::vector<Message> prompt_messages(const StoredConversation& conversation);
+// What of it goes into a prompt: not the replies without any text (stopped before the first word, failed).
+std::vector<const StoredMessage*> messages_for_prompt(const StoredConversation& conversation);
 
-// A person's text below its attachments, as it goes into a prompt.
-Message prompt_message(const StoredMessage& message);
+// These as a prompt for the model of this name; the system prompt in the settings comes first.
+std::vector<Message> prompt_messages(const StoredConversation& conversation, std::string_view model);
+
+// A person's text below its attachments, as it goes into a prompt. The ids of a reply are another model's tokens where
+// that is not the one that wrote it: they are left out then.
+Message prompt_message(const StoredMessage& message, std::string_view model);
 
 }  // namespace octavo

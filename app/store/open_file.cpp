@@ -160,7 +160,9 @@ Result<OpenedFile> open_store_file(const StoreOptions& options) {
     if (options.file.empty()) return open_in_memory(options, {});
     if (options.read_only) return open_to_read(options, {});
     std::error_code ignored;  // the lock fails then
-    if (options.file.has_parent_path()) fs::create_directories(options.file.parent_path(), ignored);
+    const fs::path folder = options.file.parent_path();
+    if (!folder.empty() && fs::create_directories(folder, ignored))
+        fs::permissions(folder, fs::perms::owner_all, ignored);  // what a person writes is nobody else's
     FileLock::Attempt attempt = FileLock::try_lock(lock_file(options.file));
     switch (attempt.outcome) {
         case FileLock::Outcome::held: return open_to_write(options, std::move(attempt.lock));

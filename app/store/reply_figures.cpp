@@ -36,6 +36,25 @@ bool fits(const json& value, const std::string&) { return value.is_string(); }
 
 }  // namespace
 
+ReplyFigures figures_of(const GenerationReport& report, const std::string& model) {
+    ReplyFigures figures;
+    figures.prompt_tokens = report.prompt_tokens;
+    figures.reused_tokens = report.reused_tokens;
+    figures.prefilled_tokens = report.prefilled_tokens;
+    figures.generated_tokens = static_cast<int64_t>(report.ids.size());
+    figures.prefill_seconds = report.prefill_seconds;
+    figures.decode_seconds = report.decode_seconds;
+    figures.total_seconds = report.total_seconds;
+    figures.stop = stop_reason_name(report.stop);
+    figures.note = report.note;
+    figures.model = model;
+    figures.scheme = report.scheme;
+    figures.window = report.window;
+    figures.sinks = report.sinks;
+    figures.device = report.device;
+    return figures;
+}
+
 std::string figures_json(const ReplyFigures& figures) {
     json object = json::object();
     for (const Field& field : kFields)

@@ -274,14 +274,16 @@ TEST(MessageTree, PromptHasAttachmentsFirstAndNoEmptyReplies) {
     StoredMessage reply = reply_message("Orla", 3);
     reply.id = 4;
     reply.ids = {9};
+    reply.figures.model = "pocket";
     whole.messages = {question, stopped, again, reply};
-    const std::vector<Message> prompt = prompt_messages(whole);
+    const std::vector<Message> prompt = prompt_messages(whole, "pocket");
     ASSERT_EQ(prompt.size(), 4u);
     EXPECT_EQ(prompt[0].role, Role::system);
     EXPECT_EQ(prompt[1].content, "first\n\nsecond\n\nWho?");
     EXPECT_EQ(prompt[1].attached_bytes, 13u);
     EXPECT_EQ(prompt[2].content, "Well?");
     EXPECT_EQ(prompt[3].ids, std::vector<int32_t>{9});
+    EXPECT_TRUE(prompt_messages(whole, "another")[3].ids.empty()) << "another model's tokens";
 }
 
 TEST(MessageTree, DamagedTreesAreFollowedAsFarAsTheyMakeSense) {
