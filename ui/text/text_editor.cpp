@@ -62,6 +62,8 @@ TextEditorResult TextEditor::draw(Ui& ui, const char* label, const TextEditorOpt
     if (focused_) {
         ImGui::KeepAliveID(id);
         g.WantTextInputNextFrame = 1;
+        // One click reaches what lies beside the field.
+        g.ActiveIdAllowOverlap = !g.IO.MouseDown[0];
         // Arrows, Home and the like are for the text, not for going from item to item.
         g.ActiveIdUsingNavDirMask = ~0U;
         g.ActiveIdUsingAllKeyboardKeys = false;

@@ -169,6 +169,14 @@ TEST_F(ComposerTest, WhatIsSelectedIsReplaced) {
     EXPECT_EQ(clipboard(), "one two");
 }
 
+TEST_F(ComposerTest, OneClickReachesButtonsWhileWriting) {
+    driver_.click("##message");
+    driver_.type("x");
+    ASSERT_TRUE(composer().focused());
+    driver_.click("##retry-4");
+    EXPECT_NE(taken<action::RetryReply>(), nullptr);
+}
+
 TEST_F(ComposerTest, PagesScrollTheMessagesWhileWriting) {
     driver_.click("##message");
     driver_.press(ImGuiKey_PageUp);
