@@ -46,7 +46,8 @@ void TextBuffer::set_text(std::string_view text) {
 void TextBuffer::insert(std::string_view text) {
     const std::string clean = clean_text(text);
     if (clean.empty()) return;
-    const bool typed = clean.size() <= 4 && !has_selection() && clean != " " && clean != "\n";
+    const bool typed = clean.size() <= 4 && clean != " " && clean != "\n";
+    if (has_selection()) last_edit_ = Edit::none;  // a new stretch begins
     before_edit(typed ? Edit::typing : Edit::other);
     replace(selection_begin(), selection_end(), clean);
 }
