@@ -77,6 +77,8 @@ json answer_json(const RecallAnswer& answer) {
     return result;
 }
 
+double rate(int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
+
 json section_json(const RecallSection& section) {
     json result = kv_json(section.kv);
     result.update(json{{"is_reference", section.is_reference},
@@ -89,12 +91,16 @@ json section_json(const RecallSection& section) {
                        {"question_answer_tokens", section.questions.answer_tokens},
                        {"control_tokens_read", section.controls.tokens},
                        {"control_answer_tokens", section.controls.answer_tokens},
+                       {"decoded_tokens", section.decoding.answer_tokens},
                        {"bytes_per_token", section.bytes_per_token},
                        {"cache_bytes", section.cache_bytes},
                        {"timing",
                         {{"document_seconds", section.document.seconds},
                          {"question_seconds", section.questions.seconds},
-                         {"control_seconds", section.controls.seconds}}},
+                         {"control_seconds", section.controls.seconds},
+                         {"decode_seconds", section.decoding.seconds},
+                         {"prefill_tokens_per_s", rate(section.document.tokens, section.document.seconds)},
+                         {"decode_tokens_per_s", rate(section.decoding.answer_tokens, section.decoding.seconds)}}},
                        {"answers", json::array()}});
     for (const RecallAnswer& answer : section.answers) result["answers"].push_back(answer_json(answer));
     if (section.fidelity) result["fidelity"] = fidelity_json(*section.fidelity);
@@ -250,6 +256,7 @@ RecallSection section_of(const json& from) {
     section.questions = {from.at("question_tokens_read"), from.at("question_answer_tokens"),
                          timing.at("question_seconds")};
     section.controls = {from.at("control_tokens_read"), from.at("control_answer_tokens"), timing.at("control_seconds")};
+    section.decoding = {0, from.at("decoded_tokens"), timing.at("decode_seconds")};
     section.bytes_per_token = from.at("bytes_per_token");
     section.cache_bytes = from.at("cache_bytes");
     return section;

@@ -96,10 +96,11 @@ std::string family_lines(const RecallReport& report, int64_t length) {
     return text;
 }
 
+int depth_of(int part) { return recall_depth_percent((part + 0.5) / kRecallDepths); }
+
 std::string depth_lines(const RecallReport& report, int64_t length) {
     std::string text = fmt::format("{:<24}", "by depth");
-    for (int part = 0; part < kRecallDepths; ++part)
-        text += fmt::format(" {:>13}", fmt::format("{}%", (2 * part + 1) * 100 / (2 * kRecallDepths)));
+    for (int part = 0; part < kRecallDepths; ++part) text += fmt::format(" {:>13}", fmt::format("{}%", depth_of(part)));
     text += "\n";
     const std::vector<RecallCell> cells = recall_cells(report);
     for (const RecallTotal& row : recall_totals(report)) {
@@ -109,7 +110,7 @@ std::string depth_lines(const RecallReport& report, int64_t length) {
             std::string entry = "-";
             for (const RecallCell& cell : cells)
                 if (cell.kv == row.kv && cell.length == length && cell.zone == RecallZone::bulk &&
-                    cell.depth == (2 * part + 1) * 100 / (2 * kRecallDepths))
+                    cell.depth == depth_of(part))
                     entry = fmt::format("{}/{}", cell.score.correct(), cell.score.n);
             text += fmt::format(" {:>13}", entry);
         }
@@ -152,22 +153,25 @@ std::string control_lines(const RecallReport& report, int64_t length) {
     return text.empty() ? text : "controls\n" + text;
 }
 
+double per_second(int64_t tokens, double seconds) { return static_cast<double>(tokens) / std::max(seconds, 1e-9); }
+
 std::string run_lines(const RecallReport& report, int64_t length) {
     std::string text = "what ran\n";
     for (const RecallSection& section : report.sections) {
         if (section.length != length || section.bare) continue;
-        const auto tokens = static_cast<double>(std::max<int64_t>(1, section.document.tokens));
+        const auto more = [&section](const RecallSection::Cost& cost) {
+            return 100 * static_cast<double>(cost.tokens) / static_cast<double>(section.length);
+        };
+        text += fmt::format("{:<24} seed {}, prompt {:016x}; {} B a token, {} in all; asked again: {}\n",
+                            short_name(section.kv), section.seed, section.prompt_hash,
+                            group_digits(section.bytes_per_token), bytes_text(section.cache_bytes),
+                            section.repeat_identical.value_or(false) ? "bit-identical" : "differs");
         text += fmt::format(
-            "{:<24} seed {}, prompt {:016x}; {} B a token, {} in all; read once in {:.1f} s ({:.0f} tok/s); questions "
-            "read {:.1f}% more and their answers took {} tokens, {:.1f} s; controls {:.1f}% and {}, {:.1f} s; asked "
-            "again: {}\n",
-            short_name(section.kv), section.seed, section.prompt_hash, group_digits(section.bytes_per_token),
-            bytes_text(section.cache_bytes), section.document.seconds,
-            tokens / std::max(section.document.seconds, 1e-9),
-            100 * static_cast<double>(section.questions.tokens) / tokens, group_digits(section.questions.answer_tokens),
-            section.questions.seconds, 100 * static_cast<double>(section.controls.tokens) / tokens,
-            group_digits(section.controls.answer_tokens), section.controls.seconds,
-            section.repeat_identical.value_or(false) ? "bit-identical" : "differs");
+            "{:<24} read once in {:.1f} s ({:.0f} tok/s); questions: {:.1f}% more tokens, {:.1f} s; "
+            "controls: {:.1f}%, {:.1f} s; decoded at {:.0f} tok/s\n",
+            "", section.document.seconds, per_second(section.document.tokens, section.document.seconds),
+            more(section.questions), section.questions.seconds, more(section.controls), section.controls.seconds,
+            per_second(section.decoding.answer_tokens, section.decoding.seconds));
     }
     return text;
 }

@@ -16,6 +16,7 @@ constexpr double kMostKl = 3e-3;
 RecallPlan small_plan() {
     RecallPlan plan;
     plan.candidates = {default_kv_settings({KvFormat::q4_0, KvFormat::q4_0})};
+    plan.candidates[0].window = 128;  // the text is short
     plan.lengths = {1024};
     plan.families = {RecallFamily::word_code, RecallFamily::digits};
     plan.needles = 8;

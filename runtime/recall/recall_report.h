@@ -104,6 +104,7 @@ struct RecallSection {
     Cost document;   // the one reading of the text
     Cost questions;  // all but controls
     Cost controls;
+    Cost decoding;  // the part of both that was generated token by token
     int64_t bytes_per_token = 0;
     int64_t cache_bytes = 0;  // committed, with the FP16 copies
 };

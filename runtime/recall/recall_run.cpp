@@ -183,7 +183,10 @@ class RecallRunner {
         if (!document) return document.error();
         ReferenceLogits reference;
         reference.first_position = std::max<int64_t>(0, length - plan().fidelity_positions);
-        const bool compares = !bare && plan().fidelity_positions > 0;
+        const bool compares = !bare && plan().fidelity_positions > 0 && settings_.size() > 1;
+        if (compares)
+            reference.rows.reserve(static_cast<size_t>(length - reference.first_position) *
+                                   static_cast<size_t>(engine_.model().config.vocab));
         const bool all_finished = std::all_of(settings_.begin(), settings_.end(), [&](const KvSettings& kv) {
             return find_finished(kv, length, seed, bare) != nullptr;
         });
@@ -250,6 +253,7 @@ class RecallRunner {
         section.document = reader.document_cost();
         section.questions = reader.question_cost();
         section.controls = reader.control_cost();
+        section.decoding = reader.decode_cost();
         add(std::move(section));
         return {};
     }

@@ -59,11 +59,9 @@ RecallScore score_of(const std::vector<const RecallAnswer*>& answers) {
     return score;
 }
 
-bool has_one_place(const RecallAnswer& answer) { return recall_family_spec(answer.question.family).one_place; }
+int percent_of_part(int part) { return (2 * part + 1) * 100 / (2 * kRecallDepths); }
 
-int depth_part(const RecallAnswer& answer) {
-    return std::clamp(static_cast<int>(answer.question.depth * kRecallDepths), 0, kRecallDepths - 1);
-}
+bool has_one_place(const RecallAnswer& answer) { return recall_family_spec(answer.question.family).one_place; }
 
 // Two-sided exact test that `lost` of lost + gained is a fair coin's.
 double mcnemar_p(int64_t lost, int64_t gained) {
@@ -155,20 +153,25 @@ Interval wilson_interval(int64_t correct, int64_t n) {
     return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
 }
 
+int recall_depth_percent(double depth) {
+    return percent_of_part(std::clamp(static_cast<int>(depth * kRecallDepths), 0, kRecallDepths - 1));
+}
+
 std::vector<RecallCell> recall_cells(const RecallReport& report) {
     std::vector<RecallCell> cells;
     for (const Group& group : groups_of(report)) {
         for (int part = 0; part < kRecallDepths; ++part) {
+            const int depth = percent_of_part(part);
             for (const RecallZone zone : {RecallZone::sink, RecallZone::bulk, RecallZone::window, RecallZone::mixed}) {
                 const RecallScore score = score_of(answers_of(report, group, [&](const RecallAnswer& answer) {
                     const bool asked = answer.question.purpose == RecallPurpose::score ||
                                        answer.question.purpose == RecallPurpose::zone;
                     // Bulk rows are what is scored; a probe that lies in the bulk of this setting is shown nowhere.
-                    return asked && has_one_place(answer) && answer.zone == zone && depth_part(answer) == part &&
+                    return asked && has_one_place(answer) && answer.zone == zone &&
+                           recall_depth_percent(answer.question.depth) == depth &&
                            (zone != RecallZone::bulk || answer.scored);
                 }));
                 if (score.n == 0) continue;
-                const int depth = (2 * part + 1) * 100 / (2 * kRecallDepths);
                 cells.push_back({group.kv, group.length, depth, zone, score});
             }
         }

@@ -35,11 +35,14 @@ struct RecallScore {
 
 inline constexpr int kRecallDepths = 5;  // equal parts of the text, by the depth of the value
 
+// The part that a depth of 0 to 1 lies in, as percent of its middle: 10, 30, 50, 70, 90.
+int recall_depth_percent(double depth);
+
 // A square of the heat map. All documents of a length together.
 struct RecallCell {
     KvSettings kv;
     int64_t length = 0;
-    int depth = 0;  // percent, middle of its part: 10, 30, 50, 70, 90
+    int depth = 0;  // as recall_depth_percent
     RecallZone zone = RecallZone::bulk;
     RecallScore score;
 };

@@ -193,6 +193,7 @@ Status SectionReader::decode_rest(Session& session, const Prepared& prepared, si
     cost.answer_tokens += static_cast<int64_t>(given);
     const size_t budget = std::max(kLeastAnswerTokens, prepared.expected.size() + kSpareAnswerTokens);
     bool ended = false;
+    const Stopwatch watch(decode_cost_.seconds);
     while (reply.size() < budget) {
         const int32_t next = best_of(session.logits());
         ended = ends_turn(next);
@@ -201,6 +202,7 @@ Status SectionReader::decode_rest(Session& session, const Prepared& prepared, si
         if (reply.size() == budget) break;
         if (Status status = session.decode(next); !status) return status;
         ++cost.answer_tokens;
+        ++decode_cost_.answer_tokens;
     }
     const std::string text = decode(*engine_.model().tokenizer, reply);
     answer.text = trimmed_answer(text);

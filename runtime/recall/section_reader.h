@@ -42,6 +42,7 @@ class SectionReader {
     const RecallSection::Cost& document_cost() const { return document_cost_; }
     const RecallSection::Cost& question_cost() const { return question_cost_; }
     const RecallSection::Cost& control_cost() const { return control_cost_; }
+    const RecallSection::Cost& decode_cost() const { return decode_cost_; }
     Result<int64_t> cache_bytes();
 
   private:
@@ -66,6 +67,7 @@ class SectionReader {
     RecallSection::Cost document_cost_;
     RecallSection::Cost question_cost_;
     RecallSection::Cost control_cost_;
+    RecallSection::Cost decode_cost_;
 };
 
 }  // namespace octavo

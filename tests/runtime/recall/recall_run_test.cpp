@@ -26,6 +26,7 @@ std::unique_ptr<Engine> engine() {
 RecallPlan small_plan() {
     RecallPlan plan;
     plan.candidates = {default_kv_settings({KvFormat::q4_0, KvFormat::q4_0})};
+    plan.candidates[0].window = 128;
     plan.lengths = {1024};
     plan.families = {RecallFamily::word_code, RecallFamily::digits};
     plan.needles = 8;
