@@ -38,6 +38,7 @@ Result<EngineOptions> engine_options(const ModelOptions& model, const CacheOptio
     EngineOptions options;
     options.device = *device;
     options.threads = model.threads;
+    options.gpu_budget_bytes = model.gpu_budget_bytes;
     options.session.kv = *settings;
     options.session.equalise = *equalise;
     options.session.context_length = cache.context;
@@ -50,7 +51,7 @@ Result<std::shared_ptr<const Model>> open_scaled_model(const ModelOptions& model
     Result<std::shared_ptr<const Model>> opened = open_chosen_model(model.model);
     const ChannelOptions channels{options->session.equalise, cache.outliers, user_cache_folder()};
     if (!opened || (channels.equalise == KvEqualise::off && channels.outlier_spread == 0)) return opened;
-    const Result<std::unique_ptr<Backend>> backend = open_backend(options->device, options->threads);
+    const Result<std::unique_ptr<Backend>> backend = open_backend(*options);
     if (!backend) return backend.error();
     Job job;
     Result<PreparedModel> prepared = prepare_channels(std::move(*opened), channels, **backend, job);

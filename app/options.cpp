@@ -52,6 +52,8 @@ void add_model_options(CLI::App& command, ModelOptions& options) {
     add_file_option(command, "-m,--model", options.model,
                     "Model: a GGUF file or a folder of safetensors (default: bundled)");
     command.add_option("--device", options.device, "auto, cpu or cuda")->type_name("D")->capture_default_str();
+    add_size_option(command, "--gpu-budget", options.gpu_budget_bytes,
+                    "Most GPU memory to take, such as 8GiB (default: what is free)");
     command.add_option("--threads", options.threads, "Worker threads (default: one per physical core)")
         ->type_name("N")
         ->check(CLI::Range(1, 1024));

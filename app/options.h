@@ -20,7 +20,8 @@ namespace octavo {
 struct ModelOptions {
     std::string model;  // path; empty: the bundled model
     std::string device = "auto";
-    int threads = 0;  // 0: one per physical core
+    int threads = 0;               // 0: one per physical core
+    int64_t gpu_budget_bytes = 0;  // 0: what is free
 };
 
 struct CacheOptions {

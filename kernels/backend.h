@@ -3,6 +3,7 @@
 // with it.
 //
 // Conventions: activations are float32, row-major, [tokens][width], dense unless a stride is named. T is `tokens`.
+// Every array an operation names lies in the back end's `memory()`; spans (ids, targets, experts) are the caller's own.
 // Nothing here allocates per call beyond scratch that the back end keeps. Sizes are checked by the caller when a model
 // is loaded; a wrong size here is our own bug. Results do not depend on the number of threads, and a token's result
 // does not depend on which other tokens are in the call, except in the last bits of `gated_delta` and `moe`.
@@ -17,6 +18,7 @@
 #include <string>
 
 #include "kernels/base/error.h"
+#include "kernels/base/memory.h"
 #include "kernels/base/thread_pool.h"
 #include "kernels/kv_format.h"
 #include "kernels/matrix.h"
@@ -130,7 +132,7 @@ struct Moe {
     int tokens = 0;
     int hidden = 0;
     int top_k = 0;
-    std::span<const FfnMatrices> experts;  // [E]; may be empty
+    std::span<const FfnMatrices> experts;  // [E], of one shape; may be empty
     const FfnMatrices* shared = nullptr;   // may be nullptr
     const float* x = nullptr;              // [T][hidden]
     const float* router_logits = nullptr;  // [T][E]
@@ -143,6 +145,10 @@ class Backend {
     virtual ~Backend() = default;
 
     virtual std::string name() const = 0;  // for people: "cpu, avx512, 2 threads"
+    virtual Memory& memory() = 0;
+    // Waits for everything that was asked for, and tells what went wrong since the last call: ErrorKind::device, or
+    // input where a back end that runs behind its caller could not encode keys or values (see kv_store).
+    virtual Status finish() { return {}; }
 
     virtual void embed(const Matrix& table, std::span<const int32_t> ids, float* x) = 0;  // x[T][table.cols]
     virtual void rms_norm(const float* x, int rows, int width, const float* weight, float eps, float* y) = 0;
@@ -152,7 +158,8 @@ class Backend {
     // Rotates rows of q[T][heads][head_dim] and k, divides rows of v by v_scale and rotates them, as the cache asks.
     virtual void kv_basis(const KvRows& rows, float* q, int heads) = 0;
     // Encodes row formats cell by cell, per-channel formats for every group that these cells complete. False when a
-    // value is not finite or too large for the format; what was written then must not be read.
+    // value is not finite or too large for the format; what was written then must not be read. A back end that runs
+    // behind its caller answers true and says it in `finish`.
     virtual bool kv_store(const KvRows& rows) = 0;
     // Reads cells back into rows.k and rows.v, in the cache's basis, as the query at `position` reads them: the FP16
     // copy where there is one, else what the bulk decodes to. For conversions and measurements.
@@ -165,6 +172,7 @@ class Backend {
     virtual void gated_norm(const GatedNorm& op) = 0;
     virtual void moe(const Moe& op) = 0;
     // y[t][i] = x[t][source[i]]: brings fused, interleaved projections into head order.
+    // `source` lies in memory() too.
     virtual void gather_columns(const float* x, int tokens, int64_t x_stride, std::span<const int32_t> source,
                                 float* y) = 0;
 };

@@ -13,6 +13,9 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/cuda/cuda.h"
+#include "kernels/host_arrays.h"
+#include "models/hybrid/placed_weights.h"
 #include "runtime/reply.h"
 
 namespace octavo {
@@ -41,18 +44,31 @@ Result<DeviceChoice> parse_device(std::string_view text) {
     return Error{ErrorKind::usage, fmt::format("There is no device \"{}\"; there are auto, cpu and cuda.", text)};
 }
 
-Result<std::unique_ptr<Backend>> open_backend(DeviceChoice device, int threads) {
-    if (device == DeviceChoice::cuda) {
-        return Error{ErrorKind::device, "This build has no CUDA back end yet; use --device cpu or auto."};
+Result<std::unique_ptr<Backend>> open_backend(const DeviceOptions& options) {
+    if (options.device != DeviceChoice::cpu) {
+        Result<std::unique_ptr<Backend>> cuda = make_cuda_backend({.budget_bytes = options.gpu_budget_bytes});
+        if (cuda || options.device == DeviceChoice::cuda) return cuda;
     }
-    return make_cpu_backend(threads, detect_cpu_isa());
+    std::unique_ptr<Backend> cpu = make_cpu_backend(options.threads, detect_cpu_isa());
+    if (cpu == nullptr) return Error{ErrorKind::memory, "There is no memory for the CPU's workspace."};
+    return cpu;
+}
+
+Result<std::unique_ptr<Backend>> open_backend_on_host_arrays(const DeviceOptions& options) {
+    Result<std::unique_ptr<Backend>> backend = open_backend(options);
+    if (!backend) return backend;
+    return on_host_arrays(std::move(*backend));
 }
 
 // Everything the engine's thread owns, and the queue it is fed through.
 class Engine::Worker {
   public:
-    Worker(std::shared_ptr<const Model> model, const SessionOptions& options, std::unique_ptr<Backend> backend)
-        : model_(std::move(model)), options_(options), backend_(std::move(backend)) {}
+    Worker(std::shared_ptr<const Model> model, const SessionOptions& options, std::unique_ptr<Backend> backend,
+           std::string backend_note)
+        : model_(std::move(model)),
+          options_(options),
+          backend_(std::move(backend)),
+          backend_note_(std::move(backend_note)) {}
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
 
@@ -69,14 +85,20 @@ class Engine::Worker {
     }
 
     Status start() {
-        Result<Forward> forward = Forward::create(model_->config, model_->weights, *backend_, options_.prefill_chunk);
+        const Memory& memory = backend_->memory();
+        info_.place = memory.place();
+        info_.free_bytes = memory.free_bytes();
+        Result<PlacedWeights> weights = place_weights(model_->config, model_->weights, backend_->memory());
+        if (!weights) return weights.error();
+        weights_ = std::move(*weights);
+        Result<Forward> forward = Forward::create(model_->config, weights_.weights, *backend_, options_.prefill_chunk);
         if (!forward) return forward.error();
         forward_.emplace(std::move(*forward));
         // The first session shows whether the options can be met at all.
         Result<std::unique_ptr<Session>> first = Session::create(model_->config, *forward_, options_);
         if (!first) return first.error();
-        info_.device = "cpu";
-        info_.backend = backend_->name();
+        info_.device = memory.on_host() ? "cpu" : "cuda";
+        info_.backend = backend_->name() + backend_note_;
         info_.scheme = kv_scheme_name(options_.kv.scheme);
         info_.kv = options_.kv;
         info_.equalise = options_.equalise;
@@ -169,6 +191,8 @@ class Engine::Worker {
     SessionOptions options_;
     EngineInfo info_;
     std::unique_ptr<Backend> backend_;
+    std::string backend_note_;
+    PlacedWeights weights_;
     std::optional<Forward> forward_;
     std::map<std::string, std::unique_ptr<Session>> sessions_;
 
@@ -181,14 +205,29 @@ class Engine::Worker {
 };
 
 Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> model, const EngineOptions& options) {
-    Result<std::unique_ptr<Backend>> backend = open_backend(options.device, options.threads);
+    Result<std::unique_ptr<Backend>> backend = open_backend(options);
     if (!backend) return backend.error();
-    return create(std::move(model), options, std::move(*backend));
+    const bool on_host = (*backend)->memory().on_host();
+    Result<std::unique_ptr<Engine>> engine = create(model, options, std::move(*backend), {});
+    const bool too_large = !engine && engine.error().kind == ErrorKind::memory;
+    if (!too_large || on_host || options.device != DeviceChoice::automatic) return engine;
+    DeviceOptions cpu = options;
+    cpu.device = DeviceChoice::cpu;
+    backend = open_backend(cpu);
+    if (!backend) return backend.error();
+    return create(std::move(model), options, std::move(*backend),
+                  fmt::format(", not the GPU: {}", engine.error().message));
 }
 
 Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> model, const EngineOptions& options,
                                                std::unique_ptr<Backend> backend) {
-    auto worker = std::make_unique<Worker>(std::move(model), options.session, std::move(backend));
+    return create(std::move(model), options, std::move(backend), {});
+}
+
+Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> model, const EngineOptions& options,
+                                               std::unique_ptr<Backend> backend, std::string backend_note) {
+    auto worker =
+        std::make_unique<Worker>(std::move(model), options.session, std::move(backend), std::move(backend_note));
     if (Status status = worker->start(); !status) return status.error();
     return std::unique_ptr<Engine>(new Engine(std::move(worker)));
 }

@@ -21,19 +21,28 @@ namespace octavo {
 enum class DeviceChoice { automatic, cpu, cuda };
 // "auto", "cpu", "cuda"; ErrorKind::usage for anything else.
 Result<DeviceChoice> parse_device(std::string_view text);
-// The back end that an engine with this choice would work on. `threads` 0: one per physical core. ErrorKind::device.
-Result<std::unique_ptr<Backend>> open_backend(DeviceChoice device, int threads);
 
-struct EngineOptions {
+struct DeviceOptions {
     DeviceChoice device = DeviceChoice::automatic;
-    int threads = 0;  // 0: one per physical core
+    int threads = 0;               // of the CPU; 0: one per physical core
+    int64_t gpu_budget_bytes = 0;  // most GPU memory to take; 0: what is free
+};
+// The back end that an engine with these options would work on; automatic: the GPU where there is one.
+// ErrorKind::device.
+Result<std::unique_ptr<Backend>> open_backend(const DeviceOptions& options);
+// The same, for work on arrays in ordinary memory (kernels/host_arrays.h).
+Result<std::unique_ptr<Backend>> open_backend_on_host_arrays(const DeviceOptions& options);
+
+struct EngineOptions : DeviceOptions {
     SessionOptions session;
 };
 
 // What was chosen, in words and numbers for a person.
 struct EngineInfo {
-    std::string device;   // "cpu"
-    std::string backend;  // "cpu, avx512, 2 threads"
+    std::string device;      // "cpu", "cuda"
+    std::string backend;     // "cpu, avx512, 2 threads", and why not the GPU where that was tried
+    std::string_view place;  // where weights, cache and state are: "cpu", "gpu"
+    size_t free_bytes = 0;   // that could still be taken there before the engine did; 0: not known
     std::string scheme;
     KvSettings kv;  // what new conversations start with
     KvEqualise equalise = KvEqualise::off;
@@ -44,7 +53,8 @@ struct EngineInfo {
 
 class Engine {
   public:
-    // ErrorKind::usage for a context longer than the model's, device for a device that is not there, memory.
+    // ErrorKind::usage for a context longer than the model's, device for a device that is not there, memory. With
+    // DeviceChoice::automatic a model that does not fit the GPU runs on the CPU.
     static Result<std::unique_ptr<Engine>> create(std::shared_ptr<const Model> model, const EngineOptions& options);
     // The same on a given back end, for tests and measurements; options.device is only a name then.
     static Result<std::unique_ptr<Engine>> create(std::shared_ptr<const Model> model, const EngineOptions& options,
@@ -72,6 +82,8 @@ class Engine {
 
   private:
     class Worker;
+    static Result<std::unique_ptr<Engine>> create(std::shared_ptr<const Model> model, const EngineOptions& options,
+                                                  std::unique_ptr<Backend> backend, std::string backend_note);
     explicit Engine(std::unique_ptr<Worker> worker);
     Status run_and_wait(const std::string& conversation, const std::function<void(Session&)>& work);
 

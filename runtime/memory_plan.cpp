@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::string_view cpu = "cpu";
 
-MemoryLine exact(MemoryLineKind kind, int64_t bytes) { return {kind, cpu, bytes, bytes}; }
+MemoryLine exact(MemoryLineKind kind, std::string_view where, int64_t bytes) { return {kind, where, bytes, bytes}; }
 
 int64_t logit_bytes(const Model& model) { return int64_t{model.config.vocab} * static_cast<int64_t>(sizeof(float)); }
 
@@ -27,30 +27,31 @@ std::string_view memory_line_name(MemoryLineKind kind) {
 
 std::vector<MemoryLine> memory_plan(const Model& model, const Session& session, int64_t workspace_bytes) {
     const KvCache& cache = session.cache();
+    const std::string_view place = cache.place();
     return {
-        exact(MemoryLineKind::weights, model.weight_bytes),
-        {MemoryLineKind::kv_cache, cpu, session.position() * cache.bytes_per_token(), cache.committed_bytes()},
-        exact(MemoryLineKind::kv_copies, cache.copy_buffer_bytes()),
-        exact(MemoryLineKind::recurrent_state, session.recurrent_bytes()),
-        exact(MemoryLineKind::checkpoints, session.checkpoints().bytes()),
-        exact(MemoryLineKind::workspace, workspace_bytes + logit_bytes(model)),
+        exact(MemoryLineKind::weights, place, model.weight_bytes),
+        {MemoryLineKind::kv_cache, place, session.position() * cache.bytes_per_token(), cache.committed_bytes()},
+        exact(MemoryLineKind::kv_copies, place, cache.copy_buffer_bytes()),
+        exact(MemoryLineKind::recurrent_state, place, session.recurrent_bytes()),
+        exact(MemoryLineKind::checkpoints, cpu, session.checkpoints().bytes()),
+        exact(MemoryLineKind::workspace, place, workspace_bytes + logit_bytes(model)),
     };
 }
 
 std::vector<MemoryLine> planned_memory(const Model& model, const SessionOptions& options, int64_t tokens,
-                                       int64_t workspace_bytes) {
+                                       int64_t workspace_bytes, std::string_view place) {
     const KvShape shape = kv_shape(model.config);
     const int64_t per_token = kv_bytes_per_token(shape, options.kv.scheme);
     constexpr int64_t step = KvCache::cells_per_step;
     const int64_t cells = std::min<int64_t>((tokens + step - 1) / step * step, model.config.context_length);
     return {
-        exact(MemoryLineKind::weights, model.weight_bytes),
-        {MemoryLineKind::kv_cache, cpu, tokens * per_token, cells * per_token},
-        exact(MemoryLineKind::kv_copies,
+        exact(MemoryLineKind::weights, place, model.weight_bytes),
+        {MemoryLineKind::kv_cache, place, tokens * per_token, cells * per_token},
+        exact(MemoryLineKind::kv_copies, place,
               kv_overlay_bytes(shape, options.kv) + kv_open_group_bytes(shape, options.kv.scheme)),
-        exact(MemoryLineKind::recurrent_state, RecurrentState::bytes_of(model.config)),
-        exact(MemoryLineKind::checkpoints, options.checkpoint_budget_bytes),
-        exact(MemoryLineKind::workspace, workspace_bytes + logit_bytes(model)),
+        exact(MemoryLineKind::recurrent_state, place, RecurrentState::bytes_of(model.config)),
+        exact(MemoryLineKind::checkpoints, cpu, options.checkpoint_budget_bytes),
+        exact(MemoryLineKind::workspace, place, workspace_bytes + logit_bytes(model)),
     };
 }
 

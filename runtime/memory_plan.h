@@ -19,7 +19,7 @@ std::string_view memory_line_name(MemoryLineKind kind);  // for people: "KV cach
 
 struct MemoryLine {
     MemoryLineKind kind = MemoryLineKind::weights;
-    std::string_view where;  // "cpu"
+    std::string_view where;  // "cpu", "gpu"
     int64_t logical_bytes = 0;
     int64_t committed_bytes = 0;
 };
@@ -28,9 +28,9 @@ struct MemoryLine {
 std::vector<MemoryLine> memory_plan(const Model& model, const Session& session, int64_t workspace_bytes);
 
 // Of one conversation that has grown to `tokens` with its checkpoint budget used up; logical equals committed but for
-// the steps in which a KV cache grows.
+// the steps in which a KV cache grows. `place`: where the engine keeps it, EngineInfo's.
 std::vector<MemoryLine> planned_memory(const Model& model, const SessionOptions& options, int64_t tokens,
-                                       int64_t workspace_bytes);
+                                       int64_t workspace_bytes, std::string_view place = "cpu");
 
 // The longest conversation in `settings` that `free_bytes` hold, beside all that is needed at any length: weights,
 // state, workspace, and the scheme's own FP16 copies. Whole steps of the cache; the model's context where that is less.

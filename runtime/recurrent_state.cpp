@@ -1,7 +1,5 @@
 #include "runtime/recurrent_state.h"
 
-#include <cstring>
-
 namespace octavo {
 namespace {
 
@@ -15,28 +13,29 @@ int64_t RecurrentState::bytes_of(const HybridConfig& config) {
     return config.gdn_layers() * floats * static_cast<int64_t>(sizeof(float));
 }
 
-Result<RecurrentState> RecurrentState::create(const HybridConfig& config) {
+Result<RecurrentState> RecurrentState::create(const HybridConfig& config, Memory& memory) {
     RecurrentState state;
+    state.place_ = &memory;
     state.layer_count_ = config.gdn_layers();
     state.conv_floats_ = padded(config.conv_state_floats());
     state.state_floats_ = padded(config.gdn_state_floats());
-    Result<Buffer> memory = Buffer::allocate(static_cast<size_t>(bytes_of(config)), "recurrent state");
-    if (!memory) return memory.error();
-    state.memory_ = std::move(*memory);
+    Result<Buffer> buffer = memory.allocate(static_cast<size_t>(bytes_of(config)), "recurrent state");
+    if (!buffer) return buffer.error();
+    state.memory_ = std::move(*buffer);
     state.clear();
     return state;
 }
 
 void RecurrentState::clear() {
-    if (bytes() > 0) std::memset(memory_.data(), 0, memory_.bytes());
+    if (bytes() > 0) place_->clear(memory_.data(), memory_.bytes());
 }
 
 void RecurrentState::save(std::byte* copy) const {
-    if (bytes() > 0) std::memcpy(copy, memory_.data(), memory_.bytes());
+    if (bytes() > 0) place_->download(copy, memory_.data(), memory_.bytes());
 }
 
 void RecurrentState::load(const std::byte* copy) {
-    if (bytes() > 0) std::memcpy(memory_.data(), copy, memory_.bytes());
+    if (bytes() > 0) place_->upload(memory_.data(), copy, memory_.bytes());
 }
 
 std::vector<SequenceState::DeltaNet> RecurrentState::layers() const {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernels/base/buffer.h"
+#include "kernels/base/memory.h"
 #include "models/hybrid/config.h"
 #include "models/hybrid/forward.h"
 
@@ -15,14 +15,14 @@ namespace octavo {
 
 class RecurrentState {
   public:
-    // The state before the first token: all zero.
-    static Result<RecurrentState> create(const HybridConfig& config);
+    // The state before the first token: all zero. `memory` outlives it.
+    static Result<RecurrentState> create(const HybridConfig& config, Memory& memory);
 
     static int64_t bytes_of(const HybridConfig& config);
 
     int64_t bytes() const { return static_cast<int64_t>(memory_.bytes()); }
     void clear();
-    // `copy` has bytes() bytes.
+    // `copy` has bytes() bytes, in the computer's own memory.
     void save(std::byte* copy) const;
     void load(const std::byte* copy);
 
@@ -35,7 +35,8 @@ class RecurrentState {
     int layer_count_ = 0;
     int64_t conv_floats_ = 0;   // of one layer, padded to a cache line
     int64_t state_floats_ = 0;  // of one layer, padded to a cache line
-    Buffer memory_;             // [layers][conv_floats + state_floats]
+    Memory* place_ = nullptr;
+    Buffer memory_;  // [layers][conv_floats + state_floats]
 };
 
 }  // namespace octavo

@@ -52,11 +52,12 @@ Result<std::unique_ptr<Session>> Session::create(const HybridConfig& config, For
     if (checked.checkpoint_interval < 1) {
         return Error{ErrorKind::usage, "The checkpoint interval must be at least one token."};
     }
+    Memory& memory = forward.backend().memory();
     const KvShape shape = kv_shape(config);
     if (Status status = check_kv_settings(checked.kv, shape, checked.context_length); !status) return status.error();
-    Result<KvCache> cache = KvCache::create(shape, checked.kv, config.context_length);
+    Result<KvCache> cache = KvCache::create(shape, checked.kv, config.context_length, memory);
     if (!cache) return cache.error();
-    Result<RecurrentState> recurrent = RecurrentState::create(config);
+    Result<RecurrentState> recurrent = RecurrentState::create(config, memory);
     if (!recurrent) return recurrent.error();
     Result<Buffer> logits = Buffer::allocate(static_cast<size_t>(config.vocab) * sizeof(float), "logits");
     if (!logits) return logits.error();
@@ -105,7 +106,7 @@ Result<PrefillReport> Session::prefill(std::span<const int32_t> ids, std::span<c
     PrefillReport report;
     report.prompt_tokens = total;
     report.reused_tokens = reusable_prefix(ids);
-    rewind(report.reused_tokens);
+    if (Status status = rewind(report.reused_tokens); !status) return status.error();
     cache_.shrink(total);
     job.report(position(), total);
 
@@ -211,7 +212,7 @@ Status Session::restore(int64_t position) {
     if (position != 0 && checkpoints_.at(position) == nullptr) {
         return Error{ErrorKind::usage, fmt::format("There is no checkpoint at token {} to go back to.", position)};
     }
-    rewind(position);
+    if (Status status = rewind(position); !status) return status;
     cache_.shrink(position);
     return {};
 }
@@ -229,9 +230,10 @@ KvChange Session::change_kv(const KvSettings& settings, Job& job, KvChangeRoom r
 Result<PrefillReport> Session::rebuild(Job& job) {
     const std::vector<int32_t> ids = tokens_;
     if (ids.empty()) return PrefillReport{};
-    Result<KvCache> cache = KvCache::create(cache_.shape(), cache_.settings(), cache_.max_cells());
+    Memory& memory = forward_->backend().memory();
+    Result<KvCache> cache = KvCache::create(cache_.shape(), cache_.settings(), cache_.max_cells(), memory);
     if (!cache) return cache.error();
-    Result<RecurrentState> recurrent = RecurrentState::create(*config_);
+    Result<RecurrentState> recurrent = RecurrentState::create(*config_, memory);
     if (!recurrent) return recurrent.error();
     CheckpointStore checkpoints(checkpoints_.budget_bytes());
     std::vector<Anchor> anchors;
@@ -306,8 +308,8 @@ int64_t Session::reusable_prefix(std::span<const int32_t> ids) const {
     return checkpoint != nullptr ? checkpoint->position : 0;
 }
 
-void Session::rewind(int64_t position) {
-    if (position == this->position()) return;
+Status Session::rewind(int64_t position) {
+    if (position == this->position()) return {};
     const Checkpoint* checkpoint = checkpoints_.at(position);
     assert(position == 0 || checkpoint != nullptr);
     logits_valid_ = false;
@@ -315,8 +317,9 @@ void Session::rewind(int64_t position) {
         recurrent_.load(checkpoint->state.data());
         if (checkpoint->kv_generation == cache_.generation()) {
             cache_.load_copies(position, checkpoint->state.data() + recurrent_.bytes());
-        } else {
-            cache_.rebuild_copies(position, this->position(), forward_->backend());
+        } else if (Status status = cache_.rebuild_copies(position, this->position(), forward_->backend()); !status) {
+            (void)rewind(0);
+            return status;
         }
         if (checkpoint->logits.bytes() > 0) {
             std::memcpy(logits_.data(), checkpoint->logits.data(), logits_.bytes());
@@ -329,6 +332,7 @@ void Session::rewind(int64_t position) {
     refresh_views();
     tokens_.resize(static_cast<size_t>(position));
     checkpoints_.truncate(position);
+    return {};
 }
 
 Status Session::run_pass(std::span<const int32_t> ids, int logit_rows, float* logits) {

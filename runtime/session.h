@@ -115,8 +115,9 @@ class Session {
     Session& operator=(const Session&) = delete;
 
     Status check(std::span<const int32_t> ids, int64_t first_position) const;
-    // Forgets what comes after `position`, where the live state or a checkpoint is.
-    void rewind(int64_t position);
+    // Forgets what comes after `position`, where the live state or a checkpoint is. Where there is no memory for that
+    // the session is empty afterwards.
+    Status rewind(int64_t position);
     // Reads ids[T], T <= prefill_chunk; logits[logit_rows][vocab].
     void refresh_views();
     Status run_pass(std::span<const int32_t> ids, int logit_rows, float* logits);

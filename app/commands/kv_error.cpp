@@ -166,7 +166,8 @@ int run(const Options& options) {
     if (!settings) return fail(settings.error());
     const Result<DeviceChoice> device = parse_device(options.model.device);
     if (!device) return fail(device.error());
-    const Result<std::unique_ptr<Backend>> backend = open_backend(*device, options.model.threads);
+    const Result<std::unique_ptr<Backend>> backend =
+        open_backend_on_host_arrays({*device, options.model.threads, options.model.gpu_budget_bytes});
     if (!backend) return fail(backend.error());
     const Result<std::vector<KvActivations>> all = subjects(options);
     if (!all) return fail(all.error());

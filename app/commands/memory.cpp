@@ -14,7 +14,6 @@
 #include "app/model_choice.h"
 #include "app/output.h"
 #include "app/size_text.h"
-#include "kernels/base/memory_platform.h"
 #include "runtime/kv/kv_memory.h"
 #include "runtime/memory_plan.h"
 
@@ -102,16 +101,16 @@ void print_tables(const Options& options, const Engine& engine, const std::vecto
 
 int run(const Options& options) {
     if (const Status target = check_json_target(options.json); !target) return fail(target.error());
-    const auto free_bytes = static_cast<int64_t>(available_memory_bytes());  // before the engine takes its share
     const Result<EngineOptions> engine_choice = engine_options(options.model, options.cache);
     if (!engine_choice) return fail(engine_choice.error());
     const Result<std::unique_ptr<Engine>> engine = start_engine(options.model, options.cache);
     if (!engine) return fail(engine.error());
 
-    const std::vector<SchemeRow> schemes = scheme_rows(**engine, engine_choice->session, free_bytes);
     const EngineInfo& info = (*engine)->info();
-    const std::vector<MemoryLine> plan =
-        planned_memory((*engine)->model(), engine_choice->session, info.context_length, info.workspace_bytes);
+    const auto free_bytes = static_cast<int64_t>(info.free_bytes);
+    const std::vector<SchemeRow> schemes = scheme_rows(**engine, engine_choice->session, free_bytes);
+    const std::vector<MemoryLine> plan = planned_memory((*engine)->model(), engine_choice->session, info.context_length,
+                                                        info.workspace_bytes, info.place);
     print_tables(options, **engine, schemes, plan, free_bytes);
     nlohmann::json scheme_list = nlohmann::json::array();
     for (const SchemeRow& row : schemes)

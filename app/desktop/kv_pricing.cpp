@@ -38,7 +38,7 @@ std::vector<MemoryLine> plan(const KvSituation& situation, const KvSettings& set
     SessionOptions options;
     options.kv = settings;
     options.checkpoint_budget_bytes = situation.checkpoint_budget_bytes;
-    return planned_memory(*situation.model, options, tokens, situation.info.workspace_bytes);
+    return planned_memory(*situation.model, options, tokens, situation.info.workspace_bytes, situation.info.place);
 }
 
 int64_t cache_bytes(const KvSituation& situation, const KvSettings& settings, int64_t tokens) {

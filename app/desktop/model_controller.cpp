@@ -55,7 +55,7 @@ ModelController::ModelController(const Services& services, std::function<void()>
     : services_(services), changed_(std::move(changed)) {
     services_.ask_files(
         [] {
-            const Result<std::unique_ptr<Backend>> cuda = open_backend(DeviceChoice::cuda, 1);
+            const Result<std::unique_ptr<Backend>> cuda = open_backend({DeviceChoice::cuda, 1});
             return cuda ? std::string() : cuda.error().message;
         },
         [this](std::string problem) {

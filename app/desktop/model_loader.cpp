@@ -75,7 +75,7 @@ Result<std::shared_ptr<const Model>> ModelLoader::open() {
 
 Result<ModelLoader::Started> ModelLoader::start(std::shared_ptr<const Model> model) {
     report_({"preparing the engine", {}});
-    Result<std::unique_ptr<Backend>> backend = open_backend(request_->device, request_->threads);
+    Result<std::unique_ptr<Backend>> backend = open_backend({request_->device, request_->threads});
     if (!backend) return backend.error();
     Started started{nullptr, std::move(model), {}};
     if (request_->equalise != KvEqualise::off) {

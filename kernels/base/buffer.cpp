@@ -29,6 +29,12 @@ Result<Buffer> Buffer::allocate(size_t bytes, const char* what) {
     return buffer;
 }
 
-void Buffer::Free::operator()(std::byte* data) const { ::operator delete(data, kAlignment); }
+void Buffer::Free::operator()(std::byte* data) const {
+    if (release != nullptr) {
+        release(owner, data, bytes);
+    } else {
+        ::operator delete(data, kAlignment);
+    }
+}
 
 }  // namespace octavo

@@ -25,6 +25,7 @@ class CpuBackend final : public Backend {
     static std::unique_ptr<CpuBackend> create(int threads, CpuIsa isa);
 
     std::string name() const override;
+    Memory& memory() override { return memory_; }
 
     // matmul.cpp
     void matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) override;
@@ -135,6 +136,7 @@ class CpuBackend final : public Backend {
 
     CpuBackend(int threads, CpuIsa isa);
 
+    HostMemory memory_;
     ThreadPool pool_;
     CpuIsa isa_name_;
     const IsaKernels& isa_;

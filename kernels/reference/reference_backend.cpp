@@ -6,6 +6,7 @@ namespace {
 class ReferenceBackend final : public Backend {
   public:
     std::string name() const override { return "reference, scalar, double accumulation"; }
+    Memory& memory() override { return memory_; }
 
     void embed(const Matrix& table, std::span<const int32_t> ids, float* x) override {
         reference::embed(table, ids, x);
@@ -37,6 +38,9 @@ class ReferenceBackend final : public Backend {
                         float* y) override {
         reference::gather_columns(x, tokens, x_stride, source, y);
     }
+
+  private:
+    HostMemory memory_;
 };
 
 }  // namespace

@@ -44,6 +44,8 @@ struct Forward::Workspace {
 
 namespace {
 
+constexpr int64_t kLogitBufferBytes = int64_t{8} << 20;
+
 // Hands out aligned stretches of one buffer; with a null base it only counts.
 class Carver {
   public:
@@ -127,9 +129,17 @@ Result<Forward> Forward::create(const HybridConfig& config, const HybridWeights&
     forward.backend_ = &backend;
     forward.max_tokens_ = max_tokens;
     const size_t floats = Workspace(config, weights, max_tokens, nullptr).floats;
-    Result<Buffer> buffer = Buffer::allocate(floats * sizeof(float), "the forward pass's workspace");
+    Memory& memory = backend.memory();
+    Result<Buffer> buffer = memory.allocate(floats * sizeof(float), "the forward pass's workspace");
     if (!buffer) return buffer.error();
     forward.workspace_ = std::move(*buffer);
+    forward.rope_.resize(2 * static_cast<size_t>(max_tokens) * config.rope_frequencies.size());
+    if (memory.on_host()) return forward;
+    const int64_t row_bytes = int64_t{config.vocab} * static_cast<int64_t>(sizeof(float));
+    const int64_t rows = std::clamp<int64_t>(kLogitBufferBytes / row_bytes, 1, max_tokens);
+    Result<Buffer> logits = memory.allocate(static_cast<size_t>(rows * row_bytes), "logits");
+    if (!logits) return logits.error();
+    forward.logits_ = std::move(*logits);
     return forward;
 }
 
@@ -147,7 +157,7 @@ Status Forward::run(std::span<const int32_t> ids, int64_t first_position, const 
     size_t delta_net_index = 0;
     for (int layer = 0; layer < config_->layers; ++layer) {
         const LayerWeights& weights = weights_->layers[static_cast<size_t>(layer)];
-        if (probe_ != nullptr) probe_(probe_context_, layer, work.x, tokens);
+        if (probe_ != nullptr) show_probe(layer, work.x, tokens);
         backend_->rms_norm(work.x, tokens, hidden, weights.mixer_norm, config_->rms_eps, work.h);
         if (weights.attention) {
             KvView cache = state.attention[attention_index++];
@@ -165,13 +175,44 @@ Status Forward::run(std::span<const int32_t> ids, int64_t first_position, const 
         backend_->rms_norm(work.x, tokens, hidden, weights.ffn_norm, config_->rms_eps, work.h);
         feed_forward(weights.ffn, tokens, work);
     }
-    if (probe_ != nullptr) probe_(probe_context_, config_->layers, work.x, tokens);
-    if (logit_rows == 0) return {};
+    if (probe_ != nullptr) show_probe(config_->layers, work.x, tokens);
+    if (logit_rows == 0) return finished(first_position, tokens);
     const float* last = work.x + static_cast<int64_t>(tokens - logit_rows) * hidden;
     backend_->rms_norm(last, logit_rows, hidden, weights_->final_norm, config_->rms_eps, work.h);
-    const MatmulTarget target{weights_->head, logits, weights_->head.rows, false};
-    backend_->matmul(work.h, logit_rows, {&target, 1});
-    return {};
+    write_logits(work.h, logit_rows, logits);
+    return finished(first_position, tokens);
+}
+
+Status Forward::finished(int64_t first_position, int tokens) {
+    Status status = backend_->finish();
+    if (status || status.error().kind != ErrorKind::input) return status;
+    return Error{ErrorKind::input, fmt::format("The model gave keys or values that are not finite numbers, or too "
+                                               "large for the KV format, at tokens {} to {}: the file may be damaged.",
+                                               first_position, first_position + tokens - 1)};
+}
+
+void Forward::write_logits(const float* h, int rows, float* logits) {
+    const int64_t vocab = weights_->head.rows;
+    if (logits_.bytes() == 0) {
+        const MatmulTarget target{weights_->head, logits, vocab, false};
+        return backend_->matmul(h, rows, {&target, 1});
+    }
+    const int64_t most = static_cast<int64_t>(logits_.bytes()) / (vocab * static_cast<int64_t>(sizeof(float)));
+    for (int64_t first = 0; first < rows; first += most) {
+        const int64_t count = std::min(most, rows - first);
+        const MatmulTarget target{weights_->head, logits_.as<float>(), vocab, false};
+        backend_->matmul(h + first * config_->hidden, static_cast<int>(count), {&target, 1});
+        backend_->memory().download(logits + first * vocab, logits_.data(),
+                                    static_cast<size_t>(count * vocab) * sizeof(float));
+    }
+}
+
+void Forward::show_probe(int layer, const float* x, int tokens) const {
+    Memory& memory = backend_->memory();
+    if (memory.on_host()) return probe_(probe_context_, layer, x, tokens);
+    std::vector<float> copy(static_cast<size_t>(tokens) * static_cast<size_t>(config_->hidden));
+    memory.download(copy.data(), x, copy.size() * sizeof(float));
+    probe_(probe_context_, layer, copy.data(), tokens);
 }
 
 bool Forward::attention_layer(const AttentionWeights& weights, const KvView& cache, int64_t first_position, int tokens,
@@ -252,7 +293,7 @@ void Forward::delta_net_layer(const DeltaNetWeights& weights, const SequenceStat
     delta.a = work.a;
     delta.a_scale = weights.a_scale;
     delta.dt_bias = weights.dt_bias;
-    delta.key_head_of_value_head = c.key_head_of_value_head.data();
+    delta.key_head_of_value_head = weights.key_head_of_value_head;
     delta.state = state.state;
     delta.out = work.memory;
     backend_->gated_delta(delta);
@@ -325,17 +366,22 @@ void Forward::project(const OrderedProjection& projection, int tokens, const Wor
     backend_->matmul(work.h, tokens, targets);
 }
 
-void Forward::fill_rope_table(int64_t first_position, int tokens, const Workspace& work) const {
+void Forward::fill_rope_table(int64_t first_position, int tokens, const Workspace& work) {
     const size_t pairs = config_->rope_frequencies.size();
+    const size_t floats = static_cast<size_t>(tokens) * pairs;
+    float* const cosines = rope_.data();
+    float* const sines = cosines + floats;
     for (int t = 0; t < tokens; ++t) {
         const double position = static_cast<double>(first_position + t);
         for (size_t j = 0; j < pairs; ++j) {
             const double angle = position * config_->rope_frequencies[j];
             const size_t at = static_cast<size_t>(t) * pairs + j;
-            work.cos[at] = static_cast<float>(std::cos(angle)) * config_->rope_scale;
-            work.sin[at] = static_cast<float>(std::sin(angle)) * config_->rope_scale;
+            cosines[at] = static_cast<float>(std::cos(angle)) * config_->rope_scale;
+            sines[at] = static_cast<float>(std::sin(angle)) * config_->rope_scale;
         }
     }
+    backend_->memory().upload(work.cos, cosines, floats * sizeof(float));
+    backend_->memory().upload(work.sin, sines, floats * sizeof(float));
 }
 
 }  // namespace octavo

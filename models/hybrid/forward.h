@@ -30,22 +30,24 @@ struct SequenceState {
 
 class Forward {
   public:
-    // `max_tokens`: most tokens of one pass; the workspace grows with it (see workspace_bytes).
+    // `max_tokens`: most tokens of one pass; the workspace grows with it (see workspace_bytes). The weights lie in the
+    // back end's memory (placed_weights.h).
     static Result<Forward> create(const HybridConfig& config, const HybridWeights& weights, Backend& backend,
                                   int max_tokens);
 
     int max_tokens() const { return max_tokens_; }
     Backend& backend() const { return *backend_; }
-    int64_t workspace_bytes() const { return static_cast<int64_t>(workspace_.bytes()); }
+    int64_t workspace_bytes() const { return static_cast<int64_t>(workspace_.bytes() + logits_.bytes()); }
 
     // Runs ids[T] at positions first_position.., with T <= max_tokens and the KV pools committed for them.
-    // Writes the logits of the last `logit_rows` tokens: logits[logit_rows][vocab]; 0 rows: none are computed.
-    // Fails when keys or values are not finite; the sequence's state is then undefined.
+    // Writes the logits of the last `logit_rows` tokens: logits[logit_rows][vocab], in ordinary memory; 0 rows: none
+    // are computed. Everything else (weights, state) lies in the back end's memory. Fails when keys or values are not
+    // finite; the sequence's state is then undefined.
     Status run(std::span<const int32_t> ids, int64_t first_position, const SequenceState& state, int logit_rows,
                float* logits);
 
     // When set, called with the residual stream x[T][hidden] before each layer and, with index `layers`, after the
-    // last. For parity checks.
+    // last, in ordinary memory. For parity checks.
     using LayerProbe = void (*)(void* context, int layer, const float* x, int tokens);
     void set_probe(LayerProbe probe, void* context) { probe_ = probe, probe_context_ = context; }
 
@@ -64,13 +66,18 @@ class Forward {
     };
     void project(const OrderedProjection& projection, int tokens, const Workspace& work,
                  std::span<const Destination> destinations);
-    void fill_rope_table(int64_t first_position, int tokens, const Workspace& work) const;
+    void fill_rope_table(int64_t first_position, int tokens, const Workspace& work);
+    Status finished(int64_t first_position, int tokens);
+    void show_probe(int layer, const float* x, int tokens) const;
+    void write_logits(const float* h, int rows, float* logits);
 
     const HybridConfig* config_ = nullptr;
     const HybridWeights* weights_ = nullptr;
     Backend* backend_ = nullptr;
     int max_tokens_ = 0;
     Buffer workspace_;
+    std::vector<float> rope_;  // [2: cos, sin][max_tokens][rope_dims / 2]
+    Buffer logits_;            // [some rows][vocab], where a back end cannot write to ordinary memory; else empty
     LayerProbe probe_ = nullptr;
     void* probe_context_ = nullptr;
 };

@@ -18,14 +18,14 @@
 
 namespace octavo {
 
-// Small vectors as float32; they live as long as the arena.
-using FloatArena = std::vector<Buffer>;
+// Small vectors; they live as long as the arena.
+using SmallArena = std::vector<Buffer>;
 
 class TensorReader {
   public:
     using Transform = float (*)(float);
 
-    TensorReader(const TensorStore& store, FloatArena& arena)
+    TensorReader(const TensorStore& store, SmallArena& arena)
         : store_(store), arena_(arena), taken_(store.tensors().size(), false) {}
 
     bool has(std::string_view name) const { return store_.find(name) >= 0; }
@@ -42,6 +42,9 @@ class TensorReader {
     const float* floats(std::string_view name, std::vector<int64_t> shape, Transform transform = nullptr,
                         int64_t copies = 1);
 
+    // A copy of `values` in the arena.
+    std::span<const int32_t> keep(std::span<const int32_t> values);
+
     bool taken(size_t index) const { return taken_[index]; }
 
   private:
@@ -50,7 +53,7 @@ class TensorReader {
     Matrix as_matrix(const StoredTensor* tensor, int64_t rows, int64_t cols);
 
     const TensorStore& store_;
-    FloatArena& arena_;
+    SmallArena& arena_;
     std::vector<bool> taken_;
     std::optional<Error> error_;
 };

@@ -1,9 +1,11 @@
-// The weights of a hybrid model as views. Norm weights are plain factors here (a file's zero-centred "+1" is already
-// added by the reader). Small vectors are float32 whatever the file holds.
+// The weights of a hybrid model as views: of the file, or of a copy in a device's memory (placed_weights.h). Norm
+// weights are plain factors here (a file's zero-centred "+1" is already added by the reader). Small vectors are float32
+// whatever the file holds.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "kernels/matrix.h"
@@ -23,8 +25,8 @@ struct AttentionWeights {
 
 // A projection whose rows may have to be brought into head order after the product.
 struct OrderedProjection {
-    std::vector<Matrix> parts;    // outputs of the parts follow each other
-    std::vector<int32_t> source;  // wanted column i is column source[i] of the parts' output; empty: already in order
+    std::vector<Matrix> parts;        // outputs of the parts follow each other
+    std::span<const int32_t> source;  // wanted column i is column source[i] of the parts' output; empty: in order
 };
 
 struct DeltaNetWeights {
@@ -34,7 +36,8 @@ struct DeltaNetWeights {
     const float* conv = nullptr;     // [conv_channels][conv_kernel]
     const float* a_scale = nullptr;  // [value_heads]: -exp(A_log)
     const float* dt_bias = nullptr;  // [value_heads]
-    const float* norm = nullptr;     // [value_dim]
+    const int32_t* key_head_of_value_head = nullptr;  // [value_heads]
+    const float* norm = nullptr;                      // [value_dim]
 };
 
 struct FeedForwardWeights {

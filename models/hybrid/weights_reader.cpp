@@ -102,13 +102,13 @@ class LayerBuilder {
         if (grouped(names_.gdn_qkv, names_.qkvz_by_key_head)) {
             weights.qkvz.parts = {matrix(names_.qkvz_by_key_head, channels + values, hidden)};
             if (!reader_.error())
-                weights.qkvz.source = ungroup(config_, 2, 2, config_.gdn_key_dim, config_.gdn_value_dim);
+                weights.qkvz.source = reader_.keep(ungroup(config_, 2, 2, config_.gdn_key_dim, config_.gdn_value_dim));
         } else {
             weights.qkvz.parts = {matrix(names_.gdn_qkv, channels, hidden), matrix(names_.gdn_z, values, hidden)};
         }
         if (grouped(names_.gdn_b, names_.ba_by_key_head)) {
             weights.ba.parts = {matrix(names_.ba_by_key_head, 2 * value_heads, hidden)};
-            if (!reader_.error()) weights.ba.source = ungroup(config_, 0, 2, 0, 1);
+            if (!reader_.error()) weights.ba.source = reader_.keep(ungroup(config_, 0, 2, 0, 1));
         } else {
             weights.ba.parts = {matrix(names_.gdn_b, value_heads, hidden), matrix(names_.gdn_a, value_heads, hidden)};
         }
@@ -116,6 +116,7 @@ class LayerBuilder {
         weights.conv = reader_.floats(full(names_.conv), {channels, config_.conv_kernel});
         weights.a_scale = reader_.floats(full(names_.a_scale), {value_heads}, a_);
         weights.dt_bias = reader_.floats(full(names_.dt_bias), {value_heads});
+        weights.key_head_of_value_head = reader_.keep(config_.key_head_of_value_head).data();
         weights.norm = reader_.floats(full(names_.gdn_norm), {config_.gdn_value_dim});
         return weights;
     }
@@ -216,7 +217,7 @@ void count_tensors(const TensorStore& store, const TensorReader& reader, HybridW
 Result<HybridWeightsFile> read_hybrid_weights(const HybridDescription& description, const TensorStore& store,
                                               const TensorNames& names, std::string_view layers_key) {
     const HybridConfig& config = description.config;
-    const auto arena = std::make_shared<FloatArena>();
+    const auto arena = std::make_shared<SmallArena>();
     TensorReader reader(store, *arena);
     HybridWeightsFile file;
     HybridWeights& weights = file.weights;

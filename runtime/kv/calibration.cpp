@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "models/hybrid/placed_weights.h"
 #include "runtime/kv/calibration_file.h"
 #include "runtime/kv/calibration_text.h"
 #include "runtime/session.h"
@@ -40,11 +41,14 @@ LayerChannels layer_rms(const KvView& view, int64_t cells, Backend& backend, flo
     SquareSums k(channels);
     SquareSums v(channels);
     KvRows rows{view, 0, 0, scratch, scratch + kBlockCells * static_cast<int64_t>(channels)};
+    Memory& memory = backend.memory();
+    std::vector<float> row_values(2 * static_cast<size_t>(kBlockCells) * channels);  // K, then V, as in scratch
     for (; rows.first_cell < cells; rows.first_cell += rows.tokens) {
         rows.tokens = static_cast<int>(std::min(kBlockCells, cells - rows.first_cell));
         backend.kv_load(rows, cells - 1);
-        k.add(rows.k, rows.tokens);
-        v.add(rows.v, rows.tokens);
+        memory.download(row_values.data(), rows.k, row_values.size() * sizeof(float));
+        k.add(row_values.data(), rows.tokens);
+        v.add(row_values.data() + kBlockCells * static_cast<int64_t>(channels), rows.tokens);
     }
     return {k.roots(cells), v.roots(cells)};
 }
@@ -88,7 +92,9 @@ std::vector<int32_t> calibration_ids(const Model& model, int64_t count) {
 
 Result<ChannelTable> measure_channels(const Model& model, Backend& backend, std::span<const int32_t> ids, Job& job) {
     if (ids.empty()) return Error{ErrorKind::usage, "There is no text to measure the channels on."};
-    Result<Forward> forward = Forward::create(model.config, model.weights, backend, kPassTokens);
+    const Result<PlacedWeights> weights = place_weights(model.config, model.weights, backend.memory());
+    if (!weights) return weights.error();
+    Result<Forward> forward = Forward::create(model.config, weights->weights, backend, kPassTokens);
     if (!forward) return forward.error();
     const auto tokens = static_cast<int64_t>(ids.size());
     Result<std::unique_ptr<Session>> session = Session::create(model.config, *forward, plain_options(tokens));
@@ -99,7 +105,7 @@ Result<ChannelTable> measure_channels(const Model& model, Backend& backend, std:
 
     const KvCache& cache = (*session)->cache();
     const auto floats = static_cast<size_t>(2 * kBlockCells * cache.shape().kv_heads * cache.shape().head_dim);
-    const Result<Buffer> scratch = Buffer::allocate(floats * sizeof(float), "the measurement of the channels");
+    const Result<Buffer> scratch = backend.memory().allocate(floats * sizeof(float), "the measurement of the channels");
     if (!scratch) return scratch.error();
     ChannelTable rms;
     for (int layer = 0; layer < cache.shape().layers; ++layer) {

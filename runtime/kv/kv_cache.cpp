@@ -16,8 +16,9 @@ int64_t round_up(int64_t value, int64_t step) { return (value + step - 1) / step
 
 }  // namespace
 
-Result<KvCache> KvCache::create(const KvShape& shape, const KvSettings& settings, int64_t max_cells) {
+Result<KvCache> KvCache::create(const KvShape& shape, const KvSettings& settings, int64_t max_cells, Memory& memory) {
     KvCache cache;
+    cache.memory_ = &memory;
     cache.shape_ = shape;
     cache.settings_ = settings;
     cache.max_cells_ = max_cells;
@@ -30,7 +31,7 @@ Result<KvCache> KvCache::create(const KvShape& shape, const KvSettings& settings
     cache.layers_.resize(static_cast<size_t>(shape.layers));
     if (Status status = cache.reserve_pools(); !status) return status.error();
     for (Layer& layer : cache.layers_) {
-        Result<Copies> copies = make_copies(shape, settings);
+        Result<Copies> copies = cache.make_copies(settings);
         if (!copies) return copies.error();
         layer.copies = std::move(*copies);
     }
@@ -43,7 +44,7 @@ Status KvCache::reserve_pools() {
         for (int part = 0; part < part_count; ++part) {
             const auto reserved = static_cast<size_t>(max_cells_ * cell_bytes_[part]);
             if (reserved == 0) continue;
-            Result<ReservedRange> range = ReservedRange::reserve(reserved, names[part]);
+            Result<std::unique_ptr<GrowableRange>> range = memory_->reserve(reserved, names[part]);
             if (!range) return range.error();
             layer.pools[part] = std::move(*range);
         }
@@ -51,8 +52,8 @@ Status KvCache::reserve_pools() {
     return {};
 }
 
-Result<KvCache::Copies> KvCache::make_copies(const KvShape& shape, const KvSettings& settings) {
-    const size_t cell_bytes = static_cast<size_t>(shape.kv_heads) * shape.head_dim * sizeof(f16_bits);
+Result<KvCache::Copies> KvCache::make_copies(const KvSettings& settings) const {
+    const size_t cell_bytes = static_cast<size_t>(shape_.kv_heads) * shape_.head_dim * sizeof(f16_bits);
     const auto per_channel = [](KvFormat format) { return kv_format_spec(format).per_channel(); };
     struct Wanted {
         Buffer Copies::*buffer;
@@ -67,7 +68,7 @@ Result<KvCache::Copies> KvCache::make_copies(const KvShape& shape, const KvSetti
              Wanted{&Copies::ring, 2 * static_cast<size_t>(settings.window), "the FP16 window"},
          }) {
         if (wanted.cells == 0) continue;
-        Result<Buffer> buffer = Buffer::allocate(wanted.cells * cell_bytes, wanted.name);
+        Result<Buffer> buffer = memory_->allocate(wanted.cells * cell_bytes, wanted.name);
         if (!buffer) return buffer.error();
         copies.*wanted.buffer = std::move(*buffer);
     }
@@ -83,7 +84,7 @@ Status KvCache::commit(int64_t cells) {
     const int64_t wanted_cells = std::min(round_up(cells, cells_per_step), max_cells_);
     const int64_t wanted_bytes = (wanted_cells - committed_cells_) * bytes_per_token();
     // The system grants pages that it does not have and ends the process later: so ask first, for all pools at once.
-    const size_t free_bytes = available_memory_bytes();
+    const size_t free_bytes = memory_->free_bytes();
     if (free_bytes > 0 && static_cast<size_t>(wanted_bytes) > free_bytes) {
         return not_enough_memory(fmt::format("the KV cache of {} tokens", wanted_cells).c_str(),
                                  static_cast<size_t>(wanted_bytes), free_bytes);
@@ -106,7 +107,7 @@ void KvCache::shrink(int64_t cells) {
 Status KvCache::commit_layer(Layer& layer, int64_t cells) {
     for (int part = 0; part < part_count; ++part) {
         if (cell_bytes_[part] == 0) continue;
-        Status status = layer.pools[part].commit(static_cast<size_t>(cells * cell_bytes_[part]));
+        Status status = layer.pools[part]->commit(static_cast<size_t>(cells * cell_bytes_[part]));
         if (!status) return status;
     }
     return {};
@@ -122,7 +123,9 @@ Status KvCache::commit_exactly(int64_t cells) {
 int64_t KvCache::committed_bytes() const {
     int64_t bytes = 0;
     for (const Layer& layer : layers_) {
-        for (const ReservedRange& range : layer.pools) bytes += static_cast<int64_t>(range.committed_bytes());
+        for (const auto& pool : layer.pools) {
+            if (pool != nullptr) bytes += static_cast<int64_t>(pool->committed_bytes());
+        }
     }
     return bytes;
 }
@@ -137,6 +140,7 @@ KvView KvCache::view(int layer) const {
 }
 
 KvView KvCache::view(const Layer& layer) const {
+    const auto pool = [&](Part part) { return layer.pools[part] != nullptr ? layer.pools[part]->data() : nullptr; };
     const auto second_half = [](const Buffer& buffer) {
         return reinterpret_cast<f16_bits*>(buffer.data() + buffer.bytes() / 2);
     };
@@ -145,10 +149,8 @@ KvView KvCache::view(const Layer& layer) const {
     view.kv_heads = shape_.kv_heads;
     view.head_dim = shape_.head_dim;
     view.encoder = settings_.encoder;
-    view.k = {settings_.scheme.k, settings_.rotates_k(), layer.pools[k_payload].data(), layer.pools[k_scales].data(),
-              copies.open_k.as<f16_bits>()};
-    view.v = {settings_.scheme.v, settings_.rotates_v(), layer.pools[v_payload].data(), layer.pools[v_scales].data(),
-              copies.open_v.as<f16_bits>()};
+    view.k = {settings_.scheme.k, settings_.rotates_k(), pool(k_payload), pool(k_scales), copies.open_k.as<f16_bits>()};
+    view.v = {settings_.scheme.v, settings_.rotates_v(), pool(v_payload), pool(v_scales), copies.open_v.as<f16_bits>()};
     view.overlay.sinks = exact_.sinks;
     view.overlay.window = settings_.window;
     view.overlay.window_from = exact_.window_from;
@@ -192,7 +194,7 @@ void KvCache::save_copies(int64_t cells, std::byte* to) const {
     std::memcpy(to, &exact_, sizeof exact_);
     to += sizeof exact_;
     visit_copies(cells, [&](const std::byte* data, size_t count) {
-        std::memcpy(to, data, count);
+        memory_->download(to, data, count);
         to += count;
     });
 }
@@ -202,7 +204,7 @@ void KvCache::load_copies(int64_t cells, const std::byte* from) {
     std::memcpy(&exact_, from, sizeof exact_);
     from += sizeof exact_;
     visit_copies(cells, [&](std::byte* data, size_t count) {
-        std::memcpy(data, from, count);
+        memory_->upload(data, from, count);
         from += count;
     });
 }

@@ -14,7 +14,7 @@
 #include "kernels/backend.h"
 #include "kernels/base/buffer.h"
 #include "kernels/base/job.h"
-#include "kernels/base/memory_platform.h"
+#include "kernels/base/memory.h"
 #include "runtime/kv/kv_settings.h"
 
 namespace octavo {
@@ -42,13 +42,14 @@ class KvCache {
     static constexpr int64_t cells_per_step = 1024;
 
     // `max_cells`: what the address ranges are reserved for, the model's largest context. The settings have passed
-    // check_kv_settings.
-    static Result<KvCache> create(const KvShape& shape, const KvSettings& settings, int64_t max_cells);
+    // check_kv_settings. `memory`: where it lives, the back end's; outlives the cache.
+    static Result<KvCache> create(const KvShape& shape, const KvSettings& settings, int64_t max_cells, Memory& memory);
 
     const KvShape& shape() const { return shape_; }
     const KvSettings& settings() const { return settings_; }
     const KvScheme& scheme() const { return settings_.scheme; }
     int64_t max_cells() const { return max_cells_; }
+    std::string_view place() const { return memory_->place(); }
 
     // Makes room for cells [0, cells). ErrorKind::context_full beyond max_cells, ErrorKind::memory (with the bytes
     // wanted and free) where the machine has no room; the cache is then as it was.
@@ -69,8 +70,8 @@ class KvCache {
     // Counts changes of settings: copies saved under another number do not fit.
     int generation() const { return generation_; }
     // Back to `cells` of the `held` cells without fitting copies: open groups are read from the bulk, the window starts
-    // anew.
-    void rebuild_copies(int64_t cells, int64_t held, Backend& backend);
+    // anew. ErrorKind::memory for lack of a little scratch.
+    Status rebuild_copies(int64_t cells, int64_t held, Backend& backend);
     // An empty cache: everything that comes will be exact.
     void forget_copies();
 
@@ -91,13 +92,13 @@ class KvCache {
         Buffer ring;            // [2: k, v][window][kv_heads][head_dim]
     };
     struct Layer {
-        std::array<ReservedRange, part_count> pools;
+        std::array<std::unique_ptr<GrowableRange>, part_count> pools;  // nullptr: the format has no such part
         Copies copies;
     };
 
     KvCache() = default;
     Status reserve_pools();
-    static Result<Copies> make_copies(const KvShape& shape, const KvSettings& settings);
+    Result<Copies> make_copies(const KvSettings& settings) const;
     Status commit_layer(Layer& layer, int64_t cells);
     Status commit_exactly(int64_t cells);
     KvView view(const Layer& layer) const;
@@ -111,10 +112,11 @@ class KvCache {
     };
     Exact exact_after(const KvSettings& wanted, int64_t cells) const;
     KvChange change_overlay(const KvSettings& wanted, int64_t cells, Backend& backend);
-    bool convert_layer(int layer, KvCache& to, int64_t cells, Backend& backend, std::byte* scratch) const;
+    Status convert_layer(int layer, KvCache& to, int64_t cells, Backend& backend, std::byte* scratch) const;
 
     KvShape shape_;
     KvSettings settings_;
+    Memory* memory_ = nullptr;
     int64_t max_cells_ = 0;
     int64_t committed_cells_ = 0;
     int generation_ = 0;

@@ -14,9 +14,9 @@ constexpr int64_t kBlockCells = 512;  // of one step; a multiple of a group
 
 int64_t row_floats(const KvShape& shape) { return int64_t{shape.kv_heads} * shape.head_dim; }
 
-Result<Buffer> conversion_scratch(const KvShape& shape) {
+Result<Buffer> conversion_scratch(const KvShape& shape, Memory& memory) {
     const auto floats = static_cast<size_t>(2 * kBlockCells * row_floats(shape));
-    return Buffer::allocate(floats * sizeof(float), "the conversion of the KV cache");
+    return memory.allocate(floats * sizeof(float), "the conversion of the KV cache");
 }
 
 // k and v rows of a block in the scratch.
@@ -49,13 +49,13 @@ KvChange KvCache::change(const KvSettings& wanted, int64_t cells, Backend& backe
                            wanted.rotates_v() == settings_.rotates_v();
     if (same_bulk) return change_overlay(wanted, cells, backend);
 
-    Result<KvCache> fresh = create(shape_, wanted, max_cells_);
+    Result<KvCache> fresh = create(shape_, wanted, max_cells_, *memory_);
     if (!fresh) return keep(fresh.error());
-    Result<Buffer> scratch = conversion_scratch(shape_);
+    Result<Buffer> scratch = conversion_scratch(shape_, *memory_);
     if (!scratch) return keep(scratch.error());
     fresh->exact_ = exact_after(wanted, cells);
     if (room == KvChangeRoom::automatic) {
-        const size_t free_bytes = available_memory_bytes();
+        const size_t free_bytes = memory_->free_bytes();
         const auto new_bytes = static_cast<size_t>(fresh->bytes_per_token() * committed_cells_);
         room = free_bytes == 0 || new_bytes < free_bytes ? KvChangeRoom::keep_old : KvChangeRoom::release_old;
     }
@@ -66,9 +66,8 @@ KvChange KvCache::change(const KvSettings& wanted, int64_t cells, Backend& backe
         } else if (Status status = fresh->commit_layer(fresh->layers_[static_cast<size_t>(layer)], committed_cells_);
                    !status) {
             error = status.error();
-        } else if (!convert_layer(layer, *fresh, cells, backend, scratch->data())) {
-            error = Error{ErrorKind::input, fmt::format("Values of attention layer {} do not fit into {}.", layer,
-                                                        kv_scheme_name(wanted.scheme))};
+        } else if (Status status = convert_layer(layer, *fresh, cells, backend, scratch->data()); !status) {
+            error = status.error();
         }
         if (error) {
             if (room == KvChangeRoom::keep_old || layer == 0) return keep(*error);
@@ -89,12 +88,12 @@ KvChange KvCache::change(const KvSettings& wanted, int64_t cells, Backend& backe
 // Only the window, the sinks or the encoder change: the bulk stays where it is.
 KvChange KvCache::change_overlay(const KvSettings& wanted, int64_t cells, Backend& backend) {
     const auto keep = [](Error error) { return KvChange{KvChangeOutcome::kept_old, std::move(error), 0}; };
-    Result<Buffer> scratch = conversion_scratch(shape_);
+    Result<Buffer> scratch = conversion_scratch(shape_, *memory_);
     if (!scratch) return keep(scratch.error());
     const Exact exact = exact_after(wanted, cells);
     std::vector<Copies> all;
     for (const Layer& layer : layers_) {
-        Result<Copies> copies = make_copies(shape_, wanted);
+        Result<Copies> copies = make_copies(wanted);
         if (!copies) return keep(copies.error());
         const KvView old_view = view(layer);
         KvView new_view = old_view;
@@ -129,7 +128,9 @@ KvChange KvCache::change_overlay(const KvSettings& wanted, int64_t cells, Backen
     return {KvChangeOutcome::changed, std::nullopt, exact.window_from};
 }
 
-bool KvCache::convert_layer(int layer, KvCache& to, int64_t cells, Backend& backend, std::byte* scratch) const {
+Status KvCache::convert_layer(int layer, KvCache& to, int64_t cells, Backend& backend, std::byte* scratch) const {
+    const Error does_not_fit{ErrorKind::input, fmt::format("Values of attention layer {} do not fit into {}.", layer,
+                                                           kv_scheme_name(to.scheme()))};
     const Layer& from_layer = layers_[static_cast<size_t>(layer)];
     const Layer& to_layer = to.layers_[static_cast<size_t>(layer)];
     const KvView from_view = view(from_layer);
@@ -153,29 +154,35 @@ bool KvCache::convert_layer(int layer, KvCache& to, int64_t cells, Backend& back
             const bool copied = part == k_payload || part == k_scales ? same_k : same_v;
             if (!copied || cell_bytes_[part] == 0) continue;
             const int64_t offset = first * cell_bytes_[part];
-            std::memcpy(to_layer.pools[part].data() + offset, from_layer.pools[part].data() + offset,
-                        static_cast<size_t>(count * cell_bytes_[part]));
+            memory_->copy(to_layer.pools[part]->data() + offset, from_layer.pools[part]->data() + offset,
+                          static_cast<size_t>(count * cell_bytes_[part]));
         }
         if (same_k) rows.k = nullptr;
         if (same_v) rows.v = nullptr;
         // Blocks begin where groups begin, so a per-channel group that a block completes lies wholly in it.
-        if (!backend.kv_store(rows)) return false;
+        if (!backend.kv_store(rows)) return does_not_fit;
     }
-    return true;
+    if (Status status = backend.finish(); !status) {
+        return status.error().kind == ErrorKind::input ? does_not_fit : status;
+    }
+    return {};
 }
 
-void KvCache::rebuild_copies(int64_t cells, int64_t held, Backend& backend) {
+Status KvCache::rebuild_copies(int64_t cells, int64_t held, Backend& backend) {
     const int64_t group = cells / kKvGroupCells * kKvGroupCells;
-    std::vector<float> rows(static_cast<size_t>(2 * kKvGroupCells * row_floats(shape_)));
+    const auto floats = static_cast<size_t>(2 * kKvGroupCells * row_floats(shape_));
+    Result<Buffer> rows = memory_->allocate(floats * sizeof(float), "the open groups");
+    if (!rows) return rows.error();
     for (const Layer& layer : layers_) {
         KvView from = view(layer);
         if (cells == group || (from.k.open == nullptr && from.v.open == nullptr)) continue;
-        KvRows open{from, group, static_cast<int>(cells - group), rows.data(), rows.data() + rows.size() / 2};
+        KvRows open{from, group, static_cast<int>(cells - group), rows->as<float>(), rows->as<float>() + floats / 2};
         backend.kv_load(open, held - 1);
         open.cache.overlay = {};
         backend.kv_overlay(open);
     }
     exact_ = {cells, cells <= exact_.sinks ? settings_.sinks : exact_.sinks};
+    return {};
 }
 
 }  // namespace octavo

@@ -15,6 +15,8 @@ class RecordingBackend final : public Backend {
         : backend_(std::move(backend)), layers_(&layers) {}
 
     std::string name() const override { return backend_->name(); }
+    Memory& memory() override { return backend_->memory(); }
+    Status finish() override { return backend_->finish(); }
     void embed(const Matrix& table, std::span<const int32_t> ids, float* x) override { backend_->embed(table, ids, x); }
     void rms_norm(const float* x, int rows, int width, const float* weight, float eps, float* y) override {
         backend_->rms_norm(x, rows, width, weight, eps, y);
@@ -47,12 +49,16 @@ class RecordingBackend final : public Backend {
         next_layer_ = (next_layer_ + 1) % layers_->size();
         const auto width = static_cast<size_t>(layer.kv_heads) * static_cast<size_t>(layer.head_dim);
         const size_t floats = static_cast<size_t>(rows.tokens) * width;
-        layer.k.insert(layer.k.end(), rows.k, rows.k + floats);
-        layer.v.insert(layer.v.end(), rows.v, rows.v + floats);
+        append(layer.k, rows.k, floats);
+        append(layer.v, rows.v, floats);
         const auto q_width = int64_t{heads} * layer.head_dim;
         const int64_t first_query = layer.cells - layer.queries;
         const int64_t skipped = std::clamp<int64_t>(first_query - rows.first_cell, 0, rows.tokens);
-        layer.q.insert(layer.q.end(), q + skipped * q_width, q + rows.tokens * q_width);
+        append(layer.q, q + skipped * q_width, static_cast<size_t>((rows.tokens - skipped) * q_width));
+    }
+    void append(std::vector<float>& to, const float* from, size_t floats) {
+        to.resize(to.size() + floats);
+        memory().download(to.data() + to.size() - floats, from, floats * sizeof(float));
     }
 
     std::unique_ptr<Backend> backend_;
@@ -88,7 +94,7 @@ Result<std::vector<KvActivations>> record_activations(std::shared_ptr<const Mode
                                  "more queries than tokens are possible.",
                                  cells, queries)};
     }
-    Result<std::unique_ptr<Backend>> backend = open_backend(options.device, options.threads);
+    Result<std::unique_ptr<Backend>> backend = open_backend(options);
     if (!backend) return backend.error();
     std::vector<KvActivations> layers = empty_layers(model->config, cells, queries);
     Result<std::unique_ptr<Engine>> engine =

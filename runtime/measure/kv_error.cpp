@@ -20,7 +20,7 @@ class FilledCache {
         if (Status status = check_activations(activations); !status) return status.error();
         const KvShape shape = shape_of(activations);
         if (Status status = check_kv_settings(settings, shape, activations.cells); !status) return status.error();
-        Result<KvCache> cache = KvCache::create(shape, settings, activations.cells);
+        Result<KvCache> cache = KvCache::create(shape, settings, activations.cells, backend.memory());
         if (!cache) return cache.error();
         if (Status status = cache->commit(activations.cells); !status) return status.error();
         return FilledCache(std::move(*cache), activations, backend);

@@ -92,7 +92,7 @@ Status check_moe(Backend& reference, Backend& tested) {
 std::vector<float> attend(Backend& backend, const KvSettings& settings, int before, int tokens) {
     constexpr int kHeads = 4, kKvHeads = 2, kDim = 64;
     const int cells = before + tokens;
-    Result<KvCache> cache = KvCache::create({1, kKvHeads, kDim}, settings, cells);
+    Result<KvCache> cache = KvCache::create({1, kKvHeads, kDim}, settings, cells, backend.memory());
     if (!cache || !cache->commit(cells)) return {NAN};
     std::vector<float> k = random_floats(count(cells, kKvHeads, kDim), 10);
     std::vector<float> v = random_floats(count(cells, kKvHeads, kDim), 11);

@@ -191,8 +191,8 @@ TEST(HybridWeights, FusedProjectionsAreOrderedByHead) {
     std::vector<int32_t> qkvz;
     for (const auto& part : {q, k, v, z}) qkvz.insert(qkvz.end(), part.begin(), part.end());
     b.insert(b.end(), a.begin(), a.end());
-    EXPECT_EQ(weights.qkvz.source, qkvz);
-    EXPECT_EQ(weights.ba.source, b);
+    EXPECT_EQ(std::vector<int32_t>(weights.qkvz.source.begin(), weights.qkvz.source.end()), qkvz);
+    EXPECT_EQ(std::vector<int32_t>(weights.ba.source.begin(), weights.ba.source.end()), b);
     ASSERT_EQ(weights.qkvz.parts.size(), 1u);
     EXPECT_EQ(weights.qkvz.parts[0].rows, 36);
 }

@@ -160,11 +160,11 @@ Values attend(Probe probe, const LayerChannels& divisors, KvFormat format, bool 
     KvSettings settings;
     settings.scheme = {format, format};
     settings.rotation = rotate ? KvRotation::on : KvRotation::off;
-    Result<KvCache> cache = KvCache::create(shape, settings, kCells);
+    const auto backend = make_cpu_backend(2, detect_cpu_isa());
+    Result<KvCache> cache = KvCache::create(shape, settings, kCells, backend->memory());
     EXPECT_TRUE(cache && cache->commit(kCells));
     KvView view = cache->view(0);
     if (!divisors.v.empty()) view.v_scale = divisors.v.data();
-    const auto backend = make_cpu_backend(2, detect_cpu_isa());
     const KvRows rows{view, 0, kCells, probe.k.data(), probe.v.data()};
     backend->kv_basis(rows, nullptr, 0);
     EXPECT_TRUE(backend->kv_store(rows));

@@ -4,14 +4,21 @@
 
 #include <cstring>
 
+#include "kernels/base/memory_platform.h"
+
 namespace octavo {
 namespace {
 
 constexpr KvShape shape{3, 2, 64};
 constexpr KvSettings mixed{.scheme = {KvFormat::f32, KvFormat::f16}};
 
-TEST(KvCache, CommitsInStepsAndPricesThem) {
-    Result<KvCache> cache = KvCache::create(shape, mixed, 10000);
+class KvCacheTest : public testing::Test {
+  protected:
+    HostMemory host;
+};
+
+TEST_F(KvCacheTest, CommitsInStepsAndPricesThem) {
+    Result<KvCache> cache = KvCache::create(shape, mixed, 10000, host);
     ASSERT_TRUE(cache);
     EXPECT_EQ(cache->committed_bytes(), 0);
     EXPECT_EQ(cache->bytes_per_token(), 3 * 2 * 64 * (4 + 2));
@@ -26,8 +33,8 @@ TEST(KvCache, CommitsInStepsAndPricesThem) {
     EXPECT_EQ(cache->committed_cells(), 10000);
 }
 
-TEST(KvCache, GrowingAndShrinkingKeepsTheCellsThatStay) {
-    Result<KvCache> cache = KvCache::create(shape, mixed, 100000);
+TEST_F(KvCacheTest, GrowingAndShrinkingKeepsTheCellsThatStay) {
+    Result<KvCache> cache = KvCache::create(shape, mixed, 100000, host);
     ASSERT_TRUE(cache);
     ASSERT_TRUE(cache->commit(1500));
     const KvView before = cache->view(2);
@@ -45,8 +52,8 @@ TEST(KvCache, GrowingAndShrinkingKeepsTheCellsThatStay) {
     EXPECT_EQ(cache->committed_bytes(), 0);
 }
 
-TEST(KvCache, ViewsNameTheFormatsAndDoNotOverlap) {
-    Result<KvCache> cache = KvCache::create(shape, mixed, 2048);
+TEST_F(KvCacheTest, ViewsNameTheFormatsAndDoNotOverlap) {
+    Result<KvCache> cache = KvCache::create(shape, mixed, 2048, host);
     ASSERT_TRUE(cache);
     ASSERT_TRUE(cache->commit(2048));
     for (int layer = 0; layer < shape.layers; ++layer) {
@@ -65,8 +72,8 @@ TEST(KvCache, ViewsNameTheFormatsAndDoNotOverlap) {
     }
 }
 
-TEST(KvCache, BeyondItsLargestContextItIsFull) {
-    Result<KvCache> cache = KvCache::create(shape, mixed, 2000);
+TEST_F(KvCacheTest, BeyondItsLargestContextItIsFull) {
+    Result<KvCache> cache = KvCache::create(shape, mixed, 2000, host);
     ASSERT_TRUE(cache);
     const Status status = cache->commit(2001);
     ASSERT_FALSE(status);
@@ -75,10 +82,10 @@ TEST(KvCache, BeyondItsLargestContextItIsFull) {
     EXPECT_EQ(cache->committed_cells(), 0);
 }
 
-TEST(KvCache, WithoutMemoryItSaysWhatIsWantedAndStaysAsItWas) {
+TEST_F(KvCacheTest, WithoutMemoryItSaysWhatIsWantedAndStaysAsItWas) {
     if (available_memory_bytes() == 0) GTEST_SKIP() << "the system does not say how much memory is free";
     // 64 layers of 256 KiB a cell: reserving address space costs nothing, committing it would take terabytes.
-    Result<KvCache> cache = KvCache::create({64, 64, 256}, mixed, 1 << 20);
+    Result<KvCache> cache = KvCache::create({64, 64, 256}, mixed, 1 << 20, host);
     if (!cache) GTEST_SKIP() << "the system does not reserve that much: " << cache.error().message;
     const Status status = cache->commit(1 << 20);
     ASSERT_FALSE(status);
@@ -87,10 +94,10 @@ TEST(KvCache, WithoutMemoryItSaysWhatIsWantedAndStaysAsItWas) {
     EXPECT_EQ(cache->committed_bytes(), 0);
 }
 
-TEST(KvCache, ImpossibleSizesAreRefused) {
-    EXPECT_FALSE(KvCache::create(shape, mixed, 0));
-    EXPECT_FALSE(KvCache::create(shape, mixed, -5));
-    EXPECT_FALSE(KvCache::create(shape, mixed, INT64_MAX / 2));
+TEST_F(KvCacheTest, ImpossibleSizesAreRefused) {
+    EXPECT_FALSE(KvCache::create(shape, mixed, 0, host));
+    EXPECT_FALSE(KvCache::create(shape, mixed, -5, host));
+    EXPECT_FALSE(KvCache::create(shape, mixed, INT64_MAX / 2, host));
 }
 
 }  // namespace

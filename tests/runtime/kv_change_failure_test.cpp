@@ -29,7 +29,7 @@ class KvChangeFailureTest : public testing::Test {
   protected:
     // A cache with random rows; in `huge_layer`, one value that only float32 holds.
     KvCache filled(const char* scheme, int huge_layer = -1) {
-        Result<KvCache> cache = KvCache::create(shape, settings_of(scheme), 100000);
+        Result<KvCache> cache = KvCache::create(shape, settings_of(scheme), 100000, host_);
         EXPECT_TRUE(cache && cache->commit(kCells));
         test::Random random(5);
         for (int layer = 0; layer < shape.layers; ++layer) {
@@ -68,6 +68,7 @@ class KvChangeFailureTest : public testing::Test {
         }
     }
 
+    HostMemory host_;
     std::unique_ptr<Backend> backend_ = make_cpu_backend(1, detect_cpu_isa());
     Job job_;
 };

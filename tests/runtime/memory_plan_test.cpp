@@ -25,7 +25,7 @@ TEST(MemoryPlan, ThePlanOfALengthIsWhatAConversationOfThatLengthTakes) {
     ASSERT_TRUE((*session)->prefill(ids, {}, job));
 
     const std::vector<MemoryLine> measured = memory_plan(*model, **session, forward->workspace_bytes());
-    const std::vector<MemoryLine> planned = planned_memory(*model, options, 1500, forward->workspace_bytes());
+    const std::vector<MemoryLine> planned = planned_memory(*model, options, 1500, forward->workspace_bytes(), "cpu");
     ASSERT_EQ(measured.size(), planned.size());
     for (size_t i = 0; i < measured.size(); ++i) {
         EXPECT_EQ(measured[i].kind, planned[i].kind);

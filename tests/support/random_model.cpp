@@ -127,6 +127,11 @@ std::shared_ptr<const Model> random_model(uint64_t seed, int context_length) {
         model->weights.layers.push_back(std::move(layer));
     }
     model->owners = weights.owners();
+    const auto key_heads = std::make_shared<std::vector<int32_t>>(c.key_head_of_value_head);
+    for (LayerWeights& layer : model->weights.layers) {
+        if (layer.delta_net) layer.delta_net->key_head_of_value_head = key_heads->data();
+    }
+    model->owners.push_back(key_heads);
     model->tokenizer = std::make_shared<ByteTokenizer>();
     if (Result<ChatTemplate> chat = ChatTemplate::detect(""); chat) model->chat = std::move(*chat);
     return model;

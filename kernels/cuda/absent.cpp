@@ -1,0 +1,16 @@
+// What a build without the CUDA toolkit answers.
+#if !defined(OCTAVO_HAS_CUDA)
+
+#include "kernels/cuda/cuda.h"
+
+namespace octavo {
+
+Result<std::unique_ptr<Backend>> make_cuda_backend(const CudaOptions&) {
+    return Error{
+        ErrorKind::device,
+        "This program was built without CUDA: use --device cpu or auto, or build it where the CUDA toolkit is."};
+}
+
+}  // namespace octavo
+
+#endif

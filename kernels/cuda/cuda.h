@@ -1,0 +1,26 @@
+// The door to the CUDA back end: everything else in this folder is private to it. A build without the CUDA toolkit has
+// this door too, and always says that it has no such back end.
+//
+// Threads: as for every back end, one at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "kernels/backend.h"
+#include "kernels/base/error.h"
+
+namespace octavo {
+
+struct CudaOptions {
+    int64_t budget_bytes = 0;  // most GPU memory to take, a hard promise; 0: what is free
+    // Products and attention in float32 throughout, as the CPU does them. Otherwise long products and attention run on
+    // the tensor cores: 16-bit factors, float32 sums.
+    bool float32 = false;
+};
+
+// On the first GPU that the driver lists. ErrorKind::device, in a sentence that says what is missing: the driver, a
+// GPU, or code for this GPU in this build.
+Result<std::unique_ptr<Backend>> make_cuda_backend(const CudaOptions& options);
+
+}  // namespace octavo

@@ -1,0 +1,127 @@
+#include "models/hybrid/placed_weights.h"
+
+#include <unordered_map>
+
+namespace octavo {
+namespace {
+
+// Calls visit(pointer, bytes) for every array of the weights. Experts come one after the other, each as gate, up and
+// down, so that copies of them lie at equal distances.
+template <class Visit>
+class Arrays {
+  public:
+    Arrays(const HybridConfig& config, Visit& visit) : config_(config), visit_(visit) {}
+
+    void all(HybridWeights& weights) {
+        matrix(weights.embedding);
+        matrix(weights.head);
+        floats(weights.final_norm, config_.hidden);
+        for (LayerWeights& layer : weights.layers) {
+            floats(layer.mixer_norm, config_.hidden);
+            floats(layer.ffn_norm, config_.hidden);
+            if (layer.attention) attention(*layer.attention);
+            if (layer.delta_net) delta_net(*layer.delta_net);
+            feed_forward(layer.ffn);
+        }
+    }
+
+  private:
+    void matrix(Matrix& w) { visit_(w.data, w.bytes()); }
+    void floats(const float*& values, int64_t count) { visit_(values, count * static_cast<int64_t>(sizeof(float))); }
+
+    void attention(AttentionWeights& w) {
+        const int64_t kv_width = int64_t{config_.kv_heads} * config_.head_dim;
+        for (Matrix* m : {&w.q_gate, &w.k, &w.v, &w.out}) matrix(*m);
+        floats(w.q_norm, int64_t{config_.heads} * config_.head_dim);
+        floats(w.k_norm, kv_width);
+        floats(w.v_scale, kv_width);
+    }
+
+    void projection(OrderedProjection& p) {
+        for (Matrix& part : p.parts) matrix(part);
+        const int32_t* source = p.source.data();
+        visit_(source, static_cast<int64_t>(p.source.size_bytes()));
+        p.source = {source, p.source.size()};
+    }
+
+    void delta_net(DeltaNetWeights& w) {
+        projection(w.qkvz);
+        projection(w.ba);
+        matrix(w.out);
+        floats(w.conv, int64_t{config_.conv_channels()} * config_.conv_kernel);
+        floats(w.a_scale, config_.gdn_value_heads);
+        floats(w.dt_bias, config_.gdn_value_heads);
+        visit_(w.key_head_of_value_head, int64_t{config_.gdn_value_heads} * static_cast<int64_t>(sizeof(int32_t)));
+        floats(w.norm, config_.gdn_value_dim);
+    }
+
+    void block(FfnMatrices& ffn) {
+        for (Matrix* m : {&ffn.gate, &ffn.up, &ffn.down}) matrix(*m);
+    }
+
+    void feed_forward(FeedForwardWeights& w) {
+        matrix(w.router);
+        matrix(w.shared_gate);
+        for (FfnMatrices& expert : w.experts) block(expert);
+        if (w.shared) block(*w.shared);
+    }
+
+    const HybridConfig& config_;
+    Visit& visit_;
+};
+
+template <class Visit>
+void visit_arrays(const HybridConfig& config, HybridWeights& weights, Visit visit) {
+    Arrays<Visit>(config, visit).all(weights);
+}
+
+// Where each array goes in the copy. An array that is used twice (a head tied to the embedding) is copied once.
+class Layout {
+  public:
+    struct Place {
+        int64_t offset = 0;
+        bool first = false;  // whether this is the first use of the array
+    };
+
+    Place add(const void* array, int64_t bytes) {
+        const auto [entry, fresh] = offsets_.try_emplace(array, bytes_);
+        if (fresh) bytes_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+        return {entry->second, fresh};
+    }
+    int64_t bytes() const { return bytes_; }
+
+  private:
+    static constexpr int64_t kAlignment = 256;
+    std::unordered_map<const void*, int64_t> offsets_;
+    int64_t bytes_ = 0;
+};
+
+}  // namespace
+
+int64_t placed_weight_bytes(const HybridConfig& config, const HybridWeights& weights) {
+    HybridWeights views = weights;
+    Layout layout;
+    visit_arrays(config, views, [&](const auto*& array, int64_t bytes) {
+        if (array != nullptr && bytes > 0) layout.add(array, bytes);
+    });
+    return layout.bytes();
+}
+
+Result<PlacedWeights> place_weights(const HybridConfig& config, const HybridWeights& weights, Memory& memory) {
+    PlacedWeights placed{weights, {}};
+    if (memory.on_host()) return placed;
+    Result<Buffer> copy = memory.allocate(static_cast<size_t>(placed_weight_bytes(config, weights)), "the weights");
+    if (!copy) return copy.error();
+    placed.copy = std::move(*copy);
+    Layout layout;
+    visit_arrays(config, placed.weights, [&]<class Value>(const Value*& array, int64_t bytes) {
+        if (array == nullptr || bytes == 0) return;
+        const Layout::Place place = layout.add(array, bytes);
+        std::byte* to = placed.copy.data() + place.offset;
+        if (place.first) memory.upload(to, array, static_cast<size_t>(bytes));
+        array = reinterpret_cast<const Value*>(to);
+    });
+    return placed;
+}
+
+}  // namespace octavo
