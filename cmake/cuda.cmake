@@ -1,25 +1,40 @@
 # CUDA is optional. AUTO uses a toolkit that is found; ON insists on it; OFF never looks.
 set(OCTAVO_CUDA AUTO CACHE STRING "Build the CUDA kernels: AUTO, ON or OFF")
 set_property(CACHE OCTAVO_CUDA PROPERTY STRINGS AUTO ON OFF)
+# Machine code for 7.5, 8.0 (which 8.6 runs) and 8.9; the driver translates the 8.0 code for anything newer.
+set(OCTAVO_CUDA_ARCHITECTURES "75-real;80;89-real" CACHE STRING "GPUs to build for, as CMAKE_CUDA_ARCHITECTURES")
 
 if(NOT OCTAVO_CUDA STREQUAL OFF)
     find_program(OCTAVO_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
 endif()
-if(OCTAVO_NVCC)
-    message(STATUS "CUDA: compiler ${OCTAVO_NVCC}")
+if(NOT OCTAVO_CUDA STREQUAL OFF AND OCTAVO_NVCC)
+    set(CMAKE_CUDA_COMPILER ${OCTAVO_NVCC})
+    set(CMAKE_CUDA_ARCHITECTURES ${OCTAVO_CUDA_ARCHITECTURES})
+    set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+    enable_language(CUDA)
+    set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -DNDEBUG")
+    if(OCTAVO_CCACHE)
+        set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+    endif()
+    set(OCTAVO_HAS_CUDA ON)
+    message(STATUS "CUDA: ${OCTAVO_NVCC}, for ${OCTAVO_CUDA_ARCHITECTURES}")
 elseif(OCTAVO_CUDA STREQUAL ON)
     message(FATAL_ERROR "OCTAVO_CUDA is ON, but nvcc was not found: install the CUDA toolkit or set CUDA_HOME.")
 else()
     message(STATUS "CUDA: not used (OCTAVO_CUDA=${OCTAVO_CUDA})")
 endif()
 
-# octavo_cuda_kernels(target folder): adds the CUDA sources of a folder to a target, if there are any.
+# octavo_cuda_kernels(target folder): adds the CUDA sources of a folder to a target, where there is a toolkit.
 function(octavo_cuda_kernels target folder)
-    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cu)
-    if(NOT OCTAVO_NVCC OR NOT sources)
+    if(NOT OCTAVO_HAS_CUDA)
         return()
     endif()
-    set(CMAKE_CUDA_COMPILER ${OCTAVO_NVCC})
-    enable_language(CUDA)
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cu)
     target_sources(${target} PRIVATE ${sources})
+    target_compile_definitions(${target} PRIVATE OCTAVO_HAS_CUDA)
+    set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF)
+    # Codecs write the same bytes on every back end: no multiplication is fused unless a kernel says so.
+    target_compile_options(${target} PRIVATE
+        $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;--expt-relaxed-constexpr;--extended-lambda;-Xcompiler=-Wall,-Wextra>
+        $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endfunction()

@@ -50,7 +50,7 @@ std::vector<float> logits(const Model& model) {
     const auto backend = make_reference_backend();
     Result<Forward> forward = Forward::create(model.config, model.weights, *backend, tokens);
     EXPECT_TRUE(forward);
-    const test::TestSequence sequence(model.config, KvFormat::f32, tokens);
+    const test::TestSequence sequence(model.config, KvFormat::f32, tokens, backend->memory());
     std::vector<int32_t> ids(tokens);
     for (int i = 0; i < tokens; ++i) ids[static_cast<size_t>(i)] = 32 + i * 37 % 90;
     std::vector<float> all(static_cast<size_t>(tokens * model.config.vocab));

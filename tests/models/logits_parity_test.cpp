@@ -7,7 +7,9 @@
 #include <numeric>
 
 #include <nlohmann/json.hpp>
+#include "kernels/cuda/cuda.h"
 #include "models/hybrid/forward.h"
+#include "models/hybrid/placed_weights.h"
 #include "models/model.h"
 #include "tests/support/npy.h"
 #include "tests/support/paths.h"
@@ -39,9 +41,11 @@ std::vector<float> logits_of(const Model& model, Backend& backend, const std::ve
                              Split split, uint64_t seed = 1) {
     const int tokens = static_cast<int>(ids.size());
     const int vocab = model.config.vocab;
-    Result<Forward> forward = Forward::create(model.config, model.weights, backend, 512);
+    const Result<PlacedWeights> weights = place_weights(model.config, model.weights, backend.memory());
+    EXPECT_TRUE(weights) << weights.error().message;
+    Result<Forward> forward = Forward::create(model.config, weights->weights, backend, 512);
     EXPECT_TRUE(forward) << forward.error().message;
-    TestSequence sequence(model.config, KvFormat::f32, tokens);
+    TestSequence sequence(model.config, KvFormat::f32, tokens, backend.memory());
     std::vector<float> all(static_cast<size_t>(tokens) * vocab);
     int position = 0;
     for (int length : pass_lengths(split, tokens, forward->max_tokens(), seed)) {
@@ -76,14 +80,47 @@ testing::AssertionResult same_logits(const std::vector<float>& got, const NpyArr
     return testing::AssertionSuccess();
 }
 
+enum class Device { reference, cpu, cuda_float32, cuda };
+
+const char* device_name(Device device) {
+    switch (device) {
+        case Device::reference: return "reference";
+        case Device::cpu: return "cpu";
+        case Device::cuda_float32: return "cuda_float32";
+        case Device::cuda: return "cuda";
+    }
+    return "";
+}
+
+Result<std::unique_ptr<Backend>> open_device(Device device) {
+    switch (device) {
+        case Device::reference: return make_reference_backend();
+        case Device::cpu: return make_cpu_backend(2, detect_cpu_isa());
+        case Device::cuda_float32: return make_cuda_backend({.float32 = true});
+        case Device::cuda: return make_cuda_backend({});
+    }
+    return Error{};
+}
+
 struct Case {
     std::string name;  // key in index.json
     Split split;
-    bool reference;
+    Device device;
     friend void PrintTo(const Case& c, std::ostream* os) {
-        *os << c.name << (c.reference ? " reference" : " cpu") << " split " << static_cast<int>(c.split);
+        *os << c.name << " " << device_name(c.device) << " split " << static_cast<int>(c.split);
     }
 };
+
+// Root mean square of the difference over that of what is wanted.
+double relative_rms(const std::vector<float>& got, const NpyArray& want) {
+    double difference = 0;
+    double size = 0;
+    for (size_t i = 0; i < want.floats.size(); ++i) {
+        difference += std::pow(double{got[i]} - want.floats[i], 2);
+        size += std::pow(double{want.floats[i]}, 2);
+    }
+    return std::sqrt(difference / size);
+}
 
 class CheckpointLogits : public testing::TestWithParam<Case> {};
 
@@ -103,17 +140,23 @@ TEST_P(CheckpointLogits, AreThoseOfTheFixture) {
     if (!file) GTEST_SKIP() << file.error().message;
     const auto model = open_model(*file);
     ASSERT_TRUE(model) << model.error().message;
-    const auto backend = GetParam().reference ? make_reference_backend() : make_cpu_backend(2, detect_cpu_isa());
+    const Result<std::unique_ptr<Backend>> backend = open_device(GetParam().device);
+    if (!backend) GTEST_SKIP() << backend.error().message;
     for (const Json& prompt : entry.at("prompts")) {
         const auto ids = prompt.at("ids").get<std::vector<int32_t>>();
-        if (GetParam().reference && ids.size() > 65) continue;  // the oracle is slow; the fast ones are tested on all
+        if (GetParam().device == Device::reference && ids.size() > 65)
+            continue;  // the oracle is slow; the fast ones are tested on all
         const Result<std::filesystem::path> logits_path = checkpoint_path(prompt.at("logits").get<std::string>());
         ASSERT_TRUE(logits_path) << logits_path.error().message;
         const Result<NpyArray> want = read_npy(*logits_path);
         ASSERT_TRUE(want) << want.error().message;
         const double bound = prompt.at("suggested_max_abs_diff").get<double>();
         const int rows = static_cast<int>(want->shape.at(0));
-        const std::vector<float> got = logits_of(**model, *backend, ids, rows, GetParam().split);
+        const std::vector<float> got = logits_of(**model, **backend, ids, rows, GetParam().split);
+        if (GetParam().device == Device::cuda) {  // 16-bit factors
+            EXPECT_LE(relative_rms(got, *want), 1e-2) << "prompt of " << ids.size() << " tokens";
+            continue;
+        }
         EXPECT_TRUE(same_logits(got, *want, bound, bound)) << "prompt of " << ids.size() << " tokens";
     }
 }
@@ -122,14 +165,16 @@ std::vector<Case> checkpoint_cases() {
     std::vector<Case> cases;
     for (const char* name : {"tiny-qwen3next", "tiny-qwen35moe", "tiny-qwen3next-variants", "tiny-qwen35moe-variants",
                              "tiny-qwen3next-yarn", "tiny-qwen35moe-yarn", "qwen3next-f16", "qwen35moe-q8_0"}) {
-        cases.push_back({name, Split::whole, true});
-        for (Split split : {Split::whole, Split::one_by_one, Split::random}) cases.push_back({name, split, false});
+        cases.push_back({name, Split::whole, Device::reference});
+        for (Device device : {Device::cpu, Device::cuda_float32, Device::cuda}) {
+            for (Split split : {Split::whole, Split::one_by_one, Split::random}) cases.push_back({name, split, device});
+        }
     }
     return cases;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CheckpointLogits, testing::ValuesIn(checkpoint_cases()), [](const auto& info) {
-    std::string name = info.param.name + (info.param.reference ? "_reference_" : "_cpu_") +
+    std::string name = info.param.name + "_" + device_name(info.param.device) + "_" +
                        std::to_string(static_cast<int>(info.param.split));
     std::replace(name.begin(), name.end(), '-', '_');
     return name;

@@ -1,4 +1,5 @@
 // Every back end of this build that this machine can run, for tests that compare them with the reference.
+// They all take arrays in ordinary memory.
 #pragma once
 
 #include <memory>

@@ -2,7 +2,8 @@
 
 namespace octavo::test {
 
-TestSequence::TestSequence(const HybridConfig& config, KvFormat format, int64_t cells) {
+TestSequence::TestSequence(const HybridConfig& config, KvFormat format, int64_t cells, Memory& memory)
+    : memory_(&memory) {
     const auto side = [&] {
         KvSide side;
         side.format = format;
@@ -27,6 +28,11 @@ TestSequence::TestSequence(const HybridConfig& config, KvFormat format, int64_t 
     }
 }
 
-std::byte* TestSequence::zeroed(size_t bytes) { return memory_.emplace_back(bytes).data(); }
+std::byte* TestSequence::zeroed(size_t bytes) {
+    Result<Buffer> buffer = memory_->allocate(bytes, "a test's sequence");
+    if (!buffer) return nullptr;
+    memory_->clear(buffer->data(), bytes);
+    return buffers_.emplace_back(std::move(*buffer)).data();
+}
 
 }  // namespace octavo::test

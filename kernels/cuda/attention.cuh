@@ -1,0 +1,28 @@
+// What the kernels of attention share: the operation as they take it, and the partial results of a split sequence.
+#pragma once
+
+#include "kernels/cuda/kv_layout.cuh"
+
+namespace octavo::cuda {
+
+// One pass's attention, split over the sequence: split i of n takes the i-th share of the tiles of cells, a whole
+// number of them for each warp of a block. How many splits there are depends on the pass and the GPU only, so the same
+// calls add up the same parts in the same order.
+struct SplitAttention {
+    Cache cache;
+    const f16_bits* fresh_k;  // [T][kv_heads][head_dim] the pass's own cells; nullptr where nothing reads copies
+    const f16_bits* fresh_v;
+    const int64_t* first_cell;
+    const float* q;  // [T][heads][head_dim]
+    int heads;
+    int splits;
+    float* sums;      // [T][heads][splits][head_dim], of exp2(score - largest) v
+    float2* softmax;  // [T][heads][splits]: largest score (in bits, -infinity: no cells), sum of weights
+};
+
+// Runs the kernel of the formats; rows of 256 values. `blocks` [splits][kv_heads * column groups][T].
+void run_tensor_attention(const SplitAttention& op, int tokens, cudaStream_t stream);
+// Blocks of it that a multiprocessor holds at once.
+int tensor_attention_blocks(const SplitAttention& op);
+
+}  // namespace octavo::cuda

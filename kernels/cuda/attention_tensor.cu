@@ -1,0 +1,206 @@
+// Attention on the tensor cores: decode, and prefill one token a block. A block of four warps takes a share of the
+// sequence, a warp every fourth tile of it; what the warps found is added up in their order.
+#include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/attention_tile.cuh"
+#include "kernels/cuda/kv_encode.cuh"
+
+namespace octavo::cuda {
+namespace {
+
+constexpr int kWarps = 4;
+constexpr float kLog2E = 1.44269504f;
+
+// Which cells of a tile may be attended, and which of them are read as FP16 copies. A lane looks at one cell.
+struct TileMasks {
+    uint32_t valid, k_copies, v_copies;
+};
+
+__device__ TileMasks tile_masks(const Cache& cache, int64_t position, int64_t first_cell) {
+    const int64_t cell = first_cell + threadIdx.x % kWarp;
+    const bool masked = cell >= cache.masked_first && cell < cache.masked_first + cache.masked_cells;
+    const bool valid = cell <= position && !masked;
+    return {__ballot_sync(kAllLanes, valid),
+            __ballot_sync(kAllLanes, valid && reads_copy(cache, cache.k, position, cell)),
+            __ballot_sync(kAllLanes, valid && reads_copy(cache, cache.v, position, cell))};
+}
+
+template <KvFormat kf>
+__device__ void load_queries(const float* q, bool there, bool bf16, uint32_t (&to)[8][4]) {
+    const int t = threadIdx.x % 4;
+#pragma unroll
+    for (int unit = 0; unit < 8; ++unit) {
+#pragma unroll
+        for (int pair = 0; pair < 4; ++pair) {
+            int first, second;
+            pair_dimensions<kf>(unit, pair, t, first, second);
+            const float scale = kLog2E / 16.0f;  // sqrt(256)
+            const float a = there ? q[first] * scale : 0.0f;
+            const float b = there ? q[second] * scale : 0.0f;
+            to[unit][pair] = bf16 ? pack_bf16(a, b) : pack_f16(a, b);
+        }
+    }
+}
+
+__device__ void fill_tables(Tables& tables) {
+    for (int i = threadIdx.x; i < 16; i += blockDim.x) tables.two_bits[i] = pack_f16(q2_level(i % 4), q2_level(i / 4));
+    for (int i = threadIdx.x; i < 256; i += blockDim.x) {
+        tables.four_bits[i] = pack_f16(q4_nl_level(i % 16), q4_nl_level(i / 16));
+    }
+    __syncthreads();
+}
+
+// Adds the warps' sums and writes the block's share. `shared` [kWarps][kColumns][kRowDim].
+template <KvFormat vf>
+__device__ void write_share(const SplitAttention& op, WarpState& state, int column0, int columns, int64_t row0,
+                            float* shared) {
+    __shared__ float largest[kWarps][kColumns];
+    __shared__ float sums[kWarps][kColumns];
+    const int lane = threadIdx.x % kWarp;
+    const int warp = threadIdx.x / kWarp;
+    const int g = lane / 4;
+    const int t = lane % 4;
+#pragma unroll
+    for (int offset = 4; offset < kWarp; offset *= 2) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) state.sum[i] += __shfl_xor_sync(kAllLanes, state.sum[i], offset);
+    }
+    if (g == 0) {
+        for (int i = 0; i < 2; ++i) {
+            largest[warp][2 * t + i] = state.largest[i];
+            sums[warp][2 * t + i] = state.sum[i];
+        }
+    }
+    __syncthreads();
+    float most[2];
+    float factor[2];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        most[i] = -INFINITY;
+        for (int w = 0; w < kWarps; ++w) most[i] = fmaxf(most[i], largest[w][2 * t + i]);
+        factor[i] = state.largest[i] == -INFINITY ? 0.0f : exp2f(state.largest[i] - most[i]);
+    }
+    float* mine = shared + warp * kColumns * kRowDim;
+#pragma unroll
+    for (int m = 0; m < 16; ++m) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int dimension = value_dimension<vf>(m / 4, g) + m % 4 * 2 + i / 2;
+            mine[(2 * t + i % 2) * kRowDim + dimension] = state.o[m][i] * factor[i % 2];
+        }
+    }
+    __syncthreads();
+    for (int column = 0; column < columns; ++column) {
+        const int64_t at = (row0 + column0 + column) * op.splits + blockIdx.x;
+        float found = -INFINITY;
+        float sum = 0;
+        for (int w = 0; w < kWarps; ++w) found = fmaxf(found, largest[w][column]);
+        for (int w = 0; w < kWarps; ++w) {
+            if (largest[w][column] != -INFINITY) sum += sums[w][column] * exp2f(largest[w][column] - found);
+        }
+        if (threadIdx.x == 0) op.softmax[at] = {found, sum};
+        if (found == -INFINITY) continue;
+        for (int i = threadIdx.x; i < kRowDim; i += blockDim.x) {
+            float value = 0;
+            for (int w = 0; w < kWarps; ++w) value += shared[(w * kColumns + column) * kRowDim + i];
+            op.sums[at * kRowDim + i] = value;
+        }
+    }
+}
+
+// The formats as numbers, since kAnyFormat is none.
+template <int k_format, int v_format>
+__global__ void __launch_bounds__(kWarps* kWarp, 2) tensor_kernel(SplitAttention op) {
+    constexpr auto kf = static_cast<KvFormat>(k_format);
+    constexpr auto vf = static_cast<KvFormat>(v_format);
+    __shared__ float shared[kWarps * kColumns * kRowDim];
+    __shared__ Tables tables;
+    if (uses_tables(kf) || uses_tables(vf)) fill_tables(tables);
+
+    const int warp = threadIdx.x / kWarp;
+    const int per_kv_head = op.heads / op.cache.kv_heads;
+    const int column_groups = ceil_div(per_kv_head, kColumns);
+    const int kv_head = blockIdx.y / column_groups;
+    const int column0 = blockIdx.y % column_groups * kColumns;  // of the KV head's queries
+    const int columns = min(kColumns, per_kv_head - column0);
+    const int64_t first_cell = *op.first_cell;
+    const int64_t position = first_cell + blockIdx.z;
+    const int64_t row0 = int64_t{blockIdx.z} * op.heads + int64_t{kv_head} * per_kv_head;
+
+    const int64_t tiles = position / kTileCells + 1;
+    const int64_t share = ceil_div<int64_t>(ceil_div<int64_t>(tiles, op.splits), kWarps) * kWarps;
+    const int64_t end = min(tiles, (int64_t{blockIdx.x} + 1) * share);
+
+    WarpState state;
+    const int column = threadIdx.x % kWarp / 4;
+    const bool k_bf16 = op.cache.k.format == KvFormat::bf16;
+    load_queries<kf>(op.q + (row0 + column0 + column) * kRowDim, column < columns, k_bf16, state.q);
+#pragma unroll
+    for (int m = 0; m < 16; ++m) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) state.o[m][i] = 0;
+    }
+    state.largest[0] = state.largest[1] = -INFINITY;
+    state.sum[0] = state.sum[1] = 0;
+
+    const Source k{op.cache, op.cache.k, op.fresh_k, first_cell, kv_head};
+    const Source v{op.cache, op.cache.v, op.fresh_v, first_cell, kv_head};
+    for (int64_t tile = int64_t{blockIdx.x} * share + warp; tile < end; tile += kWarps) {
+        const int64_t cell = tile * kTileCells;
+        const TileMasks masks = tile_masks(op.cache, position, cell);
+        // Most tiles are wholly one of four: copies or bulk, of K and of V. A mixed one is attended part by part.
+        for (int part = 0; part < 4; ++part) {
+            const bool k_copies = (part & 1) != 0;
+            const bool v_copies = (part & 2) != 0;
+            const uint32_t mask = masks.valid & (k_copies ? masks.k_copies : ~masks.k_copies) &
+                                  (v_copies ? masks.v_copies : ~masks.v_copies);
+            if (mask != 0) attend_tile<kf, vf>(k, v, k_copies, v_copies, {cell, mask}, tables, state);
+        }
+    }
+    write_share<vf>(op, state, column0, columns, row0, shared);
+}
+
+using Kernel = void (*)(SplitAttention);
+
+template <KvFormat k, KvFormat v>
+constexpr Kernel kernel_for() {
+    return tensor_kernel<static_cast<int>(k), static_cast<int>(v)>;
+}
+
+// Schemes that people use have kernels of their own; every other pair shares one.
+struct Instance {
+    KvFormat k, v;
+    Kernel kernel;
+};
+constexpr KvFormat f16 = KvFormat::f16, bf16 = KvFormat::bf16, q8_0 = KvFormat::q8_0, q6_0 = KvFormat::q6_0,
+                   q4_0 = KvFormat::q4_0, q2c = KvFormat::q2c;
+const Instance kInstances[] = {
+    {f16, f16, kernel_for<f16, f16>()},     {bf16, bf16, kernel_for<bf16, bf16>()},
+    {q8_0, q8_0, kernel_for<q8_0, q8_0>()}, {q6_0, q6_0, kernel_for<q6_0, q6_0>()},
+    {q4_0, q4_0, kernel_for<q4_0, q4_0>()}, {q8_0, q4_0, kernel_for<q8_0, q4_0>()},
+    {q2c, q4_0, kernel_for<q2c, q4_0>()},
+};
+
+Kernel kernel_of(const SplitAttention& op) {
+    for (const Instance& instance : kInstances) {
+        if (instance.k == op.cache.k.format && instance.v == op.cache.v.format) return instance.kernel;
+    }
+    return kernel_for<kAnyFormat, kAnyFormat>();
+}
+
+}  // namespace
+
+void run_tensor_attention(const SplitAttention& op, int tokens, cudaStream_t stream) {
+    const int groups = ceil_div(op.heads / op.cache.kv_heads, kColumns);
+    const dim3 grid(static_cast<unsigned>(op.splits), static_cast<unsigned>(op.cache.kv_heads * groups),
+                    static_cast<unsigned>(tokens));
+    kernel_of(op)<<<grid, kWarps * kWarp, 0, stream>>>(op);
+}
+
+int tensor_attention_blocks(const SplitAttention& op) {
+    int blocks = 0;
+    if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_of(op), kWarps * kWarp, 0) != cudaSuccess)
+        return 1;
+    return blocks;
+}
+
+}  // namespace octavo::cuda

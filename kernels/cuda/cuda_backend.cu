@@ -1,0 +1,118 @@
+#include "kernels/cuda/cuda_backend.h"
+
+#include <utility>
+
+#include "kernels/base/memory_error.h"
+#include "kernels/cuda/device.cuh"
+
+namespace octavo {
+
+Result<std::unique_ptr<Backend>> make_cuda_backend(const CudaOptions& options) {
+    return cuda::CudaBackend::create(options);
+}
+
+namespace cuda {
+namespace {
+
+Error device_error(cudaError_t error) {
+    return {ErrorKind::device, std::string("The GPU failed (") + cudaGetErrorString(error) +
+                                   "); start the program again, or use --device cpu."};
+}
+
+__global__ void set_position(int64_t* position, int64_t value) { *position = value; }
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> CudaBackend::create(const CudaOptions& options) {
+    std::unique_ptr<CudaBackend> backend(new CudaBackend());
+    if (Status status = backend->start(options); !status) return status.error();
+    return std::unique_ptr<Backend>(std::move(backend));
+}
+
+Status CudaBackend::start(const CudaOptions& options) {
+    constexpr int kDevice = 0;
+    int devices = 0;
+    if (const cudaError_t error = cudaGetDeviceCount(&devices); error != cudaSuccess || devices == 0) {
+        (void)cudaGetLastError();
+        const std::string reason = error == cudaSuccess ? "no GPU is there" : cudaGetErrorString(error);
+        return Error{ErrorKind::device,
+                     "There is no GPU for CUDA (" + reason + "); install NVIDIA's driver or use --device cpu."};
+    }
+    cudaDeviceProp properties = {};
+    if (const cudaError_t error = cudaGetDeviceProperties(&properties, kDevice); error != cudaSuccess) {
+        return device_error(error);
+    }
+    const std::string capability = std::to_string(properties.major) + "." + std::to_string(properties.minor);
+    cudaFuncAttributes attributes = {};
+    if (cudaSetDevice(kDevice) != cudaSuccess || cudaFuncGetAttributes(&attributes, set_position) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return Error{ErrorKind::device, std::string("This build has no code for ") + properties.name +
+                                            " (compute capability " + capability +
+                                            ", 7.5 or later is needed), or the driver is too old; use --device cpu."};
+    }
+    if (const cudaError_t error = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking); error != cudaSuccess) {
+        return device_error(error);
+    }
+    if (Status status = memory_.start(kDevice, stream_, static_cast<size_t>(options.budget_bytes)); !status) {
+        return status;
+    }
+    float32_ = options.float32;
+    compute_capability_ = 10 * properties.major + properties.minor;
+    multiprocessors_ = properties.multiProcessorCount;
+    name_ = std::string("cuda, ") + properties.name + ", compute capability " + capability + ", " +
+            format_bytes(memory_.free_bytes()) + (options.budget_bytes > 0 ? " allowed" : " free");
+    Result<Buffer> flags = memory_.allocate(sizeof(Flags), "the GPU's flags");
+    if (!flags) return flags.error();
+    flags_ = std::move(*flags);
+    memory_.clear(flags_.data(), sizeof(Flags));
+    return finish();
+}
+
+CudaBackend::~CudaBackend() {
+    if (stream_ == nullptr) return;
+    (void)cudaStreamSynchronize(stream_);
+    scratch_ = Buffer();
+    flags_ = Buffer();
+    (void)cudaStreamDestroy(stream_);
+}
+
+Status CudaBackend::finish() {
+    int32_t not_encodable = 0;
+    auto* const flag = &flags_.as<Flags>()->not_encodable;
+    memory_.download(&not_encodable, flag, sizeof not_encodable);
+    if (not_encodable != 0) memory_.clear(flag, sizeof not_encodable);
+    const std::optional<Error> refused = std::exchange(refused_, std::nullopt);
+    if (const cudaError_t error = memory_.take_error(); error != cudaSuccess) return device_error(error);
+    if (refused) return *refused;
+    if (not_encodable != 0) {
+        return Error{ErrorKind::input, "Keys or values are not finite numbers, or too large for the KV format."};
+    }
+    return {};
+}
+
+std::byte* CudaBackend::scratch(int64_t bytes) {
+    const auto wanted = static_cast<size_t>(bytes);
+    if (scratch_.bytes() >= wanted && scratch_.data() != nullptr) return scratch_.data();
+    memory_.note(cudaStreamSynchronize(stream_));  // earlier operations may still use it
+    scratch_ = Buffer();
+    Result<Buffer> larger = memory_.allocate(wanted, "scratch memory");
+    if (!larger) {
+        refused_ = larger.error();
+        return nullptr;
+    }
+    scratch_ = std::move(*larger);
+    return scratch_.data();
+}
+
+const int64_t* CudaBackend::position(int64_t first_cell) {
+    int64_t* const device = &flags_.as<Flags>()->position;
+    if (first_cell != position_) {
+        set_position<<<1, 1, 0, stream_>>>(device, first_cell);
+        launched();
+        position_ = first_cell;
+    }
+    return device;
+}
+
+}  // namespace cuda
+}  // namespace octavo

@@ -1,0 +1,253 @@
+// Cached rows of 256 values as tensor-core fragments: straight from memory to registers, unpacked to FP16 (BF16 where
+// the cache has it) with their scales.
+//
+// K is an A fragment, cells by dimensions: lane (g, t) holds a quarter of the rows of cells g and g + 8, as `parts` of
+// 32 dimensions. V is an A fragment too, dimensions by cells: lane (g, t) holds an eighth of the rows of the four cells
+// 2t, 2t + 1, 2t + 8 and 2t + 9. Products do not care for the order of dimensions, so each lane takes those that lie
+// together. Two layouts say which: `spread` for plain numbers, eight at a time next to the neighbour's; `block` for
+// packed formats, where a lane takes whole blocks of 32, so that one scale serves it.
+//
+// A pair is a register with two 16-bit numbers. Packed nibbles come out fastest as pairs (j, j + 4) of every eight
+// dimensions; `nibbles` says that K's pairs are in that order.
+#pragma once
+
+#include "kernels/cuda/kv_layout.cuh"
+#include "kernels/cuda/mma.cuh"
+
+namespace octavo::cuda {
+
+inline constexpr int kRowDim = 256;
+// A kernel for every format: the format is looked at for every tile.
+inline constexpr KvFormat kAnyFormat = static_cast<KvFormat>(255);
+
+constexpr bool is_plain(KvFormat f) { return f == KvFormat::f16 || f == KvFormat::bf16; }
+constexpr bool has_nibble_pairs(KvFormat f) { return f == KvFormat::q4_0 || f == KvFormat::q4r || f == KvFormat::q6_0; }
+constexpr bool uses_tables(KvFormat f) {
+    return f == kAnyFormat || f == KvFormat::q4_nl || f == KvFormat::q2c || f == KvFormat::q2t;
+}
+// 32-bit words that 32 values take.
+constexpr int words_of_32(KvFormat f) {
+    switch (f) {
+        case KvFormat::q8_0:
+        case KvFormat::fp8_e4m3:
+        case KvFormat::q8r: return 8;
+        case KvFormat::q6_0:
+        case KvFormat::q6r: return 6;
+        case KvFormat::q4_0:
+        case KvFormat::q4r:
+        case KvFormat::q4_nl: return 4;
+        case KvFormat::q2t: return 2;
+        default: return 16;
+    }
+}
+
+__device__ inline uint32_t half2_bits(__half2 pair) { return *reinterpret_cast<const uint32_t*>(&pair); }
+__device__ inline __half2 as_half2(uint32_t bits) { return *reinterpret_cast<const __half2*>(&bits); }
+// (magic + code) - zero, then the scale: exact but for the last rounding.
+__device__ inline uint32_t scaled(uint32_t biased, float zero, __half2 scale) {
+    return half2_bits(__hmul2_rn(__hsub2_rn(as_half2(biased), __float2half2_rn(zero)), scale));
+}
+
+// Levels of the codebooks, two at a time, in shared memory.
+struct Tables {
+    uint32_t two_bits[16];    // [code | next code << 2]
+    uint32_t four_bits[256];  // [code | next code << 4]
+};
+
+__device__ inline void load_16(const uint8_t* from, uint32_t* to) {
+    const uint4 raw = __ldg(reinterpret_cast<const uint4*>(from));
+    to[0] = raw.x, to[1] = raw.y, to[2] = raw.z, to[3] = raw.w;
+}
+__device__ inline void load_8(const uint8_t* from, uint32_t* to) {
+    const uint2 raw = __ldg(reinterpret_cast<const uint2*>(from));
+    to[0] = raw.x, to[1] = raw.y;
+}
+
+// Block `block` of 32 values of a row.
+template <KvFormat f>
+__device__ inline void load_block(const uint8_t* row, int block, uint32_t* to) {
+    if constexpr (is_plain(f)) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) load_16(row + block * 64 + 16 * i, to + 4 * i);
+    } else if constexpr (f == KvFormat::q6_0) {
+        load_16(row + block * 16, to);
+        load_8(row + kRowDim / 2 + block * 8, to + 4);
+    } else if constexpr (f == KvFormat::q6r) {
+#pragma unroll
+        for (int i = 0; i < 3; ++i) load_8(row + block * 24 + 8 * i, to + 2 * i);
+    } else if constexpr (f == KvFormat::q2t) {
+        load_8(row + block * 8, to);
+    } else {
+        constexpr int kBytes = words_of_32(f) * 4;
+#pragma unroll
+        for (int i = 0; i < kBytes / 16; ++i) load_16(row + block * kBytes + 16 * i, to + 4 * i);
+    }
+}
+
+__device__ inline uint32_t nibble_pair(uint32_t word, int j) { return word >> (4 * j) & 0x000f000fu; }
+
+// Two high bits of eight values, spread so that those of (j, j + 4) meet nibble_pair's at bits 4, 5 of each half.
+__device__ inline uint32_t high_pair(uint32_t spread, int j) {
+    return (j < 2 ? spread << (4 - 2 * j) : spread >> (2 * j - 4)) & 0x00300030u;
+}
+__device__ inline uint32_t spread_high(const uint32_t* words, int unit) {
+    return __byte_perm(words[4 + unit / 2], 0, unit % 2 == 0 ? 0x4140 : 0x4342);
+}
+// Four 6-bit codes of q6r, from the 24 bits that hold them.
+__device__ inline uint32_t packed_24(const uint32_t* words, int group) {
+    const int word = 3 * group / 4;
+    const int shift = 3 * group % 4 * 8;
+    return __funnelshift_r(words[word], word + 1 < 6 ? words[word + 1] : 0, shift);
+}
+
+// Eight dimensions of one cell (unit 0..3 of a block) as four pairs, in the format's own order.
+template <KvFormat f>
+__device__ inline void unpack_cell(const uint32_t* words, int unit, __half2 scale, const Tables& tables,
+                                   uint32_t (&out)[4]) {
+    if constexpr (is_plain(f)) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) out[j] = words[4 * unit + j];
+    } else if constexpr (f == KvFormat::q4_0 || f == KvFormat::q4r) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) out[j] = scaled(nibble_pair(words[unit], j) ^ 0x64086408u, 1032.0f, scale);
+    } else if constexpr (f == KvFormat::q6_0) {
+        const uint32_t high = spread_high(words, unit);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            out[j] = scaled((nibble_pair(words[unit], j) | high_pair(high, j)) ^ 0x64206420u, 1056.0f, scale);
+        }
+    } else if constexpr (f == KvFormat::q8_0 || f == KvFormat::q8r) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const uint32_t biased = words[2 * unit + j / 2] ^ 0x80808080u;
+            out[j] = scaled(__byte_perm(biased, 0x64646464u, j % 2 == 0 ? 0x4140 : 0x4342), 1152.0f, scale);
+        }
+    } else if constexpr (f == KvFormat::fp8_e4m3) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const uint32_t high = __byte_perm(words[2 * unit + j / 2], 0, j % 2 == 0 ? 0x1404 : 0x3424);
+            const uint32_t small = (high & 0x80008000u) | (high >> 1 & 0x3f803f80u);  // 2^-8 of the value
+            out[j] = half2_bits(__hmul2_rn(__hmul2_rn(as_half2(small), __float2half2_rn(256.0f)), scale));
+        }
+    } else if constexpr (f == KvFormat::q6r) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const uint32_t four = packed_24(words, 2 * unit + j / 2) >> (j % 2 * 12);
+            out[j] = scaled((four & 63u) | (four >> 6 & 63u) << 16 | 0x64006400u, 1056.0f, scale);
+        }
+    } else if constexpr (f == KvFormat::q4_nl) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            out[j] = half2_bits(__hmul2_rn(as_half2(tables.four_bits[words[unit] >> (8 * j) & 255u]), scale));
+        }
+    } else if constexpr (f == KvFormat::q2t) {
+        const uint32_t codes = words[unit / 2] >> (16 * (unit % 2));
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            out[j] = half2_bits(__hmul2_rn(as_half2(tables.two_bits[codes >> (4 * j) & 15u]), scale));
+        }
+    }
+}
+
+// Eight dimensions of two cells as eight pairs (cell a, cell b), dimensions in order. scale: of a and of b.
+template <KvFormat f>
+__device__ inline void unpack_cells(const uint32_t* a, const uint32_t* b, int unit, __half2 scale, const Tables& tables,
+                                    uint32_t (&out)[8]) {
+    if constexpr (is_plain(f)) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            out[2 * j] = __byte_perm(a[4 * unit + j], b[4 * unit + j], 0x5410);
+            out[2 * j + 1] = __byte_perm(a[4 * unit + j], b[4 * unit + j], 0x7632);
+        }
+    } else if constexpr (f == KvFormat::q4_0 || f == KvFormat::q4r || f == KvFormat::q6_0) {
+        const uint32_t low = __byte_perm(a[unit], b[unit], 0x5410);   // dimensions 0..3 of a, then of b
+        const uint32_t high = __byte_perm(a[unit], b[unit], 0x7632);  // dimensions 4..7
+        if constexpr (f == KvFormat::q6_0) {
+            const int at = 4 + unit / 2;
+            const uint32_t tops = __byte_perm(a[at], b[at], unit % 2 == 0 ? 0x5410 : 0x7632);  // 2 bits each
+#pragma unroll
+            for (int j = 0; j < 8; ++j) {
+                const uint32_t top = j < 2 ? tops << (4 - 2 * j) : tops >> (2 * j - 4);
+                const uint32_t code = nibble_pair(j < 4 ? low : high, j % 4) | (top & 0x00300030u);
+                out[j] = scaled(code ^ 0x64206420u, 1056.0f, scale);
+            }
+        } else {
+#pragma unroll
+            for (int j = 0; j < 8; ++j) {
+                out[j] = scaled(nibble_pair(j < 4 ? low : high, j % 4) ^ 0x64086408u, 1032.0f, scale);
+            }
+        }
+    } else if constexpr (f == KvFormat::q8_0 || f == KvFormat::q8r) {
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+            const unsigned select = (4u + j % 4) << 8 | j % 4;  // byte j of a, any, byte j of b, any
+            const uint32_t pair = __byte_perm(a[2 * unit + j / 4], b[2 * unit + j / 4], select);
+            out[j] = scaled((pair & 0x00ff00ffu) ^ 0x64806480u, 1152.0f, scale);
+        }
+    } else if constexpr (f == KvFormat::fp8_e4m3) {
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+            const uint32_t shift = j % 4 * 8;
+            const uint32_t x = (a[2 * unit + j / 4] >> shift & 255u) | (b[2 * unit + j / 4] >> shift & 255u) << 16;
+            const uint32_t small = (x & 0x00800080u) << 8 | (x & 0x007f007fu) << 7;
+            out[j] = half2_bits(__hmul2_rn(__hmul2_rn(as_half2(small), __float2half2_rn(256.0f)), scale));
+        }
+    } else if constexpr (f == KvFormat::q6r) {
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+            const uint32_t x = packed_24(a, 2 * unit + j / 4) >> (j % 4 * 6) & 63u;
+            const uint32_t y = packed_24(b, 2 * unit + j / 4) >> (j % 4 * 6) & 63u;
+            out[j] = scaled(x | y << 16 | 0x64006400u, 1056.0f, scale);
+        }
+    } else if constexpr (f == KvFormat::q4_nl) {
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+            const uint32_t codes = (a[unit] >> (4 * j) & 15u) | (b[unit] >> (4 * j) & 15u) << 4;
+            out[j] = half2_bits(__hmul2_rn(as_half2(tables.four_bits[codes]), scale));
+        }
+    } else if constexpr (f == KvFormat::q2t) {
+        const int shift = 16 * (unit % 2);
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+            const uint32_t codes = (a[unit / 2] >> (shift + 2 * j) & 3u) | (b[unit / 2] >> (shift + 2 * j) & 3u) << 2;
+            out[j] = half2_bits(__hmul2_rn(as_half2(tables.two_bits[codes]), scale));
+        }
+    }
+}
+
+// Pairs (j, j + 4) of eight numbers from pairs (2j, 2j + 1), and back.
+__device__ inline void to_nibble_order(uint32_t (&p)[4]) {
+    const uint32_t a = __byte_perm(p[0], p[2], 0x5410);
+    const uint32_t b = __byte_perm(p[0], p[2], 0x7632);
+    const uint32_t c = __byte_perm(p[1], p[3], 0x5410);
+    const uint32_t d = __byte_perm(p[1], p[3], 0x7632);
+    p[0] = a, p[1] = b, p[2] = c, p[3] = d;
+}
+__device__ inline void from_nibble_order(uint32_t (&p)[4]) {
+    const uint32_t a = __byte_perm(p[0], p[1], 0x5410);
+    const uint32_t b = __byte_perm(p[2], p[3], 0x5410);
+    const uint32_t c = __byte_perm(p[0], p[1], 0x7632);
+    const uint32_t d = __byte_perm(p[2], p[3], 0x7632);
+    p[0] = a, p[1] = b, p[2] = c, p[3] = d;
+}
+
+// Calls run(std::integral_constant<KvFormat, f>) for the row formats that attention unpacks this way.
+template <class Run>
+__device__ inline void with_row_format(KvFormat format, Run&& run) {
+    switch (format) {
+        case KvFormat::f16:
+        case KvFormat::bf16: return run(std::integral_constant<KvFormat, KvFormat::f16>());
+        case KvFormat::q8_0:
+        case KvFormat::q8r: return run(std::integral_constant<KvFormat, KvFormat::q8_0>());
+        case KvFormat::fp8_e4m3: return run(std::integral_constant<KvFormat, KvFormat::fp8_e4m3>());
+        case KvFormat::q6_0: return run(std::integral_constant<KvFormat, KvFormat::q6_0>());
+        case KvFormat::q6r: return run(std::integral_constant<KvFormat, KvFormat::q6r>());
+        case KvFormat::q4_0:
+        case KvFormat::q4r: return run(std::integral_constant<KvFormat, KvFormat::q4_0>());
+        case KvFormat::q4_nl: return run(std::integral_constant<KvFormat, KvFormat::q4_nl>());
+        case KvFormat::q2t: return run(std::integral_constant<KvFormat, KvFormat::q2t>());
+        default: return;
+    }
+}
+
+}  // namespace octavo::cuda

@@ -1,0 +1,105 @@
+// Weight types on the device: exact float32 values of a row, one or eight at a time. Layouts: weight_decode.cpp of the
+// reference.
+#pragma once
+
+#include "kernels/cuda/device.cuh"
+#include "kernels/matrix.h"
+
+namespace octavo::cuda {
+
+// A matrix as kernels take it.
+struct DeviceMatrix {
+    const unsigned char* data;
+    int64_t row_bytes;
+    int64_t rows;
+    int64_t cols;
+    WeightType type;
+    bool wide;  // rows of plain numbers start at multiples of 16 bytes and have a multiple of 8 of them
+};
+
+inline DeviceMatrix device_matrix(const Matrix& w) {
+    const bool aligned = reinterpret_cast<uintptr_t>(w.data) % 16 == 0 && w.row_bytes() % 16 == 0 && w.cols % 8 == 0;
+    return {reinterpret_cast<const unsigned char*>(w.data), w.row_bytes(), w.rows, w.cols, w.type, aligned};
+}
+
+__device__ inline float f16_value(unsigned bits) { return __half2float(__ushort_as_half(static_cast<uint16_t>(bits))); }
+__device__ inline float bf16_value(unsigned bits) { return __uint_as_float(bits << 16); }
+
+template <WeightType type>
+__device__ inline float weight_at(const unsigned char* row, int64_t column) {
+    if constexpr (type == WeightType::f32) return reinterpret_cast<const float*>(row)[column];
+    if constexpr (type == WeightType::f16) return f16_value(reinterpret_cast<const uint16_t*>(row)[column]);
+    if constexpr (type == WeightType::bf16) return bf16_value(reinterpret_cast<const uint16_t*>(row)[column]);
+    if constexpr (type == WeightType::q8_0) {
+        const unsigned char* block = row + column / 32 * 34;
+        return f16_value(*reinterpret_cast<const uint16_t*>(block)) *
+               static_cast<float>(static_cast<signed char>(block[2 + column % 32]));
+    }
+}
+
+// Eight consecutive values from `column`, a multiple of 8, on; those behind `cols` are 0.
+template <WeightType type>
+__device__ inline void weights_at(const DeviceMatrix& w, const unsigned char* row, int64_t column, float (&values)[8]) {
+    if constexpr (type == WeightType::q8_0) {  // 8 divides the block, and blocks start at even addresses
+        const unsigned char* block = row + column / 32 * 34;
+        const float scale = f16_value(*reinterpret_cast<const uint16_t*>(block));
+        const auto* codes = reinterpret_cast<const uint16_t*>(block + 2 + column % 32);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const unsigned pair = codes[i];
+            values[2 * i] = scale * static_cast<float>(static_cast<signed char>(pair & 0xff));
+            values[2 * i + 1] = scale * static_cast<float>(static_cast<signed char>(pair >> 8));
+        }
+        return;
+    }
+    if (!w.wide) {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) values[i] = column + i < w.cols ? weight_at<type>(row, column + i) : 0.0f;
+        return;
+    }
+    if constexpr (type == WeightType::f32) {
+        const auto* at = reinterpret_cast<const float4*>(row + column * 4);
+        const float4 a = __ldg(at);
+        const float4 b = __ldg(at + 1);
+        values[0] = a.x, values[1] = a.y, values[2] = a.z, values[3] = a.w;
+        values[4] = b.x, values[5] = b.y, values[6] = b.z, values[7] = b.w;
+    } else {
+        const uint4 raw = __ldg(reinterpret_cast<const uint4*>(row + column * 2));
+        const unsigned words[4] = {raw.x, raw.y, raw.z, raw.w};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            values[2 * i] = type == WeightType::f16 ? f16_value(words[i] & 0xffff) : bf16_value(words[i] & 0xffff);
+            values[2 * i + 1] = type == WeightType::f16 ? f16_value(words[i] >> 16) : bf16_value(words[i] >> 16);
+        }
+    }
+}
+
+// Calls run(std::integral_constant<WeightType, type>) with the type as a constant. The branch is the same for all
+// threads of a block.
+template <class Run>
+__host__ __device__ inline void with_weight_type(WeightType type, Run&& run) {
+    switch (type) {
+        case WeightType::f32: return run(std::integral_constant<WeightType, WeightType::f32>());
+        case WeightType::f16: return run(std::integral_constant<WeightType, WeightType::f16>());
+        case WeightType::bf16: return run(std::integral_constant<WeightType, WeightType::bf16>());
+        case WeightType::q8_0: return run(std::integral_constant<WeightType, WeightType::q8_0>());
+    }
+}
+
+// The warp's dot product of a weight row with x[cols], the same in every lane. Lanes take eight columns in turn.
+template <WeightType type>
+__device__ inline float row_dot(const DeviceMatrix& w, int64_t row, const float* x) {
+    const unsigned char* data = w.data + row * w.row_bytes;
+    float sum = 0;
+    for (int64_t column = threadIdx.x % kWarp * 8; column < w.cols; column += kWarp * 8) {
+        float values[8];
+        weights_at<type>(w, data, column, values);
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            if (column + i < w.cols) sum = fmaf(values[i], x[column + i], sum);
+        }
+    }
+    return warp_sum(sum);
+}
+
+}  // namespace octavo::cuda

@@ -1,0 +1,291 @@
+// Times the CUDA back end at the shapes of Qwen3.5-35B-A3B (see GPU.md in kernels/cuda): attention of a decoded token
+// over the KV cache in every scheme, storing, conversion, products, experts and the delta rule. Reads are given as a
+// share of what the same GPU's memory gives in the same run when it is simply read.
+//
+//   cuda_bench [only lines that contain this text]
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "kernels/cuda/cuda.h"
+#include "kernels/kv_format.h"
+
+namespace octavo {
+namespace {
+
+constexpr int kLayers = 10, kKvHeads = 2, kHeads = 16, kDim = 256;
+
+struct Machine {
+    std::unique_ptr<Backend> backend;
+    double gb_per_s = 0;
+    std::string only;
+
+    Memory& memory() const { return backend->memory(); }
+    bool wants(const std::string& line) const { return line.find(only) != std::string::npos; }
+};
+
+std::vector<float> random_floats(size_t count, uint32_t seed) {
+    std::mt19937 engine(seed);
+    std::normal_distribution<float> normal;
+    std::vector<float> values(count);
+    for (float& value : values) value = normal(engine);
+    return values;
+}
+
+Buffer on_device(const Machine& machine, size_t bytes, const void* from = nullptr) {
+    Result<Buffer> buffer = machine.memory().allocate(bytes, "the benchmark");
+    if (!buffer) {
+        fmt::print("{}\n", buffer.error().message);
+        return {};
+    }
+    if (from != nullptr) machine.memory().upload(buffer->data(), from, bytes);
+    return std::move(*buffer);
+}
+Buffer floats_on_device(const Machine& machine, size_t count, uint32_t seed) {
+    const std::vector<float> values = random_floats(count, seed);
+    return on_device(machine, count * sizeof(float), values.data());
+}
+
+// Median milliseconds of one call.
+template <class Work>
+double median_ms(Backend& backend, int calls, Work&& work) {
+    std::vector<double> all;
+    for (int i = 0; i < 11; ++i) {
+        (void)backend.finish();
+        const auto start = std::chrono::steady_clock::now();
+        for (int call = 0; call < calls; ++call) work();
+        if (Status status = backend.finish(); !status) fmt::print("{}\n", status.error().message);
+        all.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count() /
+                      calls);
+    }
+    std::sort(all.begin() + 2, all.end());  // the first two warm up
+    return all[6];
+}
+
+// ---- attention ----
+
+struct Layer {
+    KvView view;
+    std::vector<Buffer> memory;
+};
+
+Layer make_layer(const Machine& machine, KvFormat k, KvFormat v, int64_t cells, bool overlay) {
+    Layer layer;
+    const auto take = [&](int64_t bytes) -> std::byte* {
+        if (bytes == 0) return nullptr;
+        layer.memory.push_back(on_device(machine, static_cast<size_t>(bytes)));
+        return layer.memory.back().data();
+    };
+    const int64_t row = kKvHeads * kDim * 2;
+    const auto side = [&](KvFormat format) {
+        const KvFormatSpec& spec = kv_format_spec(format);
+        KvSide s;
+        s.format = format;
+        s.rotate = spec.rotates;
+        s.payload = take(cells * kKvHeads * kv_payload_bytes_per_row(format, kDim));
+        s.scales = take(cells * kKvHeads * kv_scale_bytes_per_row(format, kDim));
+        if (spec.per_channel()) s.open = reinterpret_cast<f16_bits*>(take(kKvGroupCells * row));
+        return s;
+    };
+    layer.view.kv_heads = kKvHeads;
+    layer.view.head_dim = kDim;
+    layer.view.k = side(k);
+    layer.view.v = side(v);
+    if (overlay) {
+        layer.view.overlay.sinks = 64;
+        layer.view.overlay.window = 128;
+        for (f16_bits** part : {&layer.view.overlay.sink_k, &layer.view.overlay.sink_v, &layer.view.overlay.ring_k,
+                                &layer.view.overlay.ring_v}) {
+            *part = reinterpret_cast<f16_bits*>(take(128 * row));
+        }
+    }
+    return layer;
+}
+
+struct Scheme {
+    const char* name;
+    KvFormat k, v;
+};
+constexpr Scheme kSchemes[] = {
+    {"f16", KvFormat::f16, KvFormat::f16},
+    {"bf16", KvFormat::bf16, KvFormat::bf16},
+    {"q8_0", KvFormat::q8_0, KvFormat::q8_0},
+    {"q6_0", KvFormat::q6_0, KvFormat::q6_0},
+    {"q4_0", KvFormat::q4_0, KvFormat::q4_0},
+    {"q2k", KvFormat::q2c, KvFormat::q4_0},
+    {"k=q8_0,v=q4_0", KvFormat::q8_0, KvFormat::q4_0},
+    {"fp8_e4m3", KvFormat::fp8_e4m3, KvFormat::fp8_e4m3},
+    {"q4_nl", KvFormat::q4_nl, KvFormat::q4_nl},
+    {"q6r", KvFormat::q6r, KvFormat::q6r},
+    {"q2", KvFormat::q2c, KvFormat::q2c},
+};
+
+void time_attention(const Machine& machine, int64_t cells, bool all) {
+    constexpr int kPass = 4096;
+    Backend& backend = *machine.backend;
+    Buffer k = floats_on_device(machine, kPass * kKvHeads * kDim, 1);
+    Buffer v = floats_on_device(machine, kPass * kKvHeads * kDim, 2);
+    const Buffer q = floats_on_device(machine, kHeads * kDim, 3);
+    const Buffer gate = floats_on_device(machine, kHeads * 2 * kDim, 4);
+    const Buffer out = on_device(machine, kHeads * kDim * sizeof(float));
+    for (const Scheme& scheme : kSchemes) {
+        const std::string name = fmt::format("attention {} {}K", scheme.name, cells / 1024);
+        if (!machine.wants(name) || (!all && &scheme - kSchemes > 6)) continue;
+        std::vector<Layer> layers;
+        for (int i = 0; i < kLayers; ++i) {
+            layers.push_back(make_layer(machine, scheme.k, scheme.v, cells, !kv_format_spec(scheme.v).raw()));
+        }
+        const auto rows = [&](const Layer& layer, int64_t first, int count) {
+            return KvRows{layer.view, first, count, k.as<float>(), v.as<float>()};
+        };
+        for (const Layer& layer : layers) {
+            for (int64_t first = 0; first < cells; first += kPass) {
+                (void)backend.kv_store(rows(layer, first, kPass));
+                backend.kv_overlay(rows(layer, first, kPass));
+            }
+        }
+        if (Status status = backend.finish(); !status) fmt::print("{}\n", status.error().message);
+        const double ms = median_ms(backend, 4, [&] {
+            for (const Layer& layer : layers) {
+                backend.attention({layer.view, cells - 1, 1, kHeads, q.as<float>(), gate.as<float>(), k.as<float>(),
+                                   v.as<float>(), out.as<float>()});
+            }
+        });
+        double bytes = 0;
+        for (const KvFormat format : {scheme.k, scheme.v}) {
+            bytes += static_cast<double>(kLayers * cells * kKvHeads) *
+                     static_cast<double>(kv_payload_bytes_per_row(format, kDim) + kv_scale_bytes_per_row(format, kDim));
+        }
+        const double gb_per_s = bytes / ms / 1e6;
+        fmt::print("{:<32} {:>8.3f} ms {:>8.1f} GB/s {:>6.1f}%\n", name, ms, gb_per_s,
+                   100 * gb_per_s / machine.gb_per_s);
+        if (cells == 32768) {
+            const double store = median_ms(backend, 4, [&] { (void)backend.kv_store(rows(layers[0], 1024, 512)); });
+            fmt::print("{:<32} {:>8.3f} ms\n", fmt::format("  store 512 cells {}", scheme.name), store);
+            const double one = median_ms(backend, 20, [&] { (void)backend.kv_store(rows(layers[0], 1023, 1)); });
+            fmt::print("{:<32} {:>8.3f} ms\n", fmt::format("  store 1 cell {}", scheme.name), one);
+        }
+    }
+}
+
+void time_prefill_attention(const Machine& machine, KvFormat format, int64_t depth) {
+    constexpr int kTokens = 512;
+    const std::string name =
+        fmt::format("prefill attention {} {} at {}K", kv_format_spec(format).name, kTokens, depth / 1024);
+    if (!machine.wants(name)) return;
+    Backend& backend = *machine.backend;
+    const Layer layer = make_layer(machine, format, format, depth + kTokens, false);
+    Buffer k = floats_on_device(machine, kTokens * kKvHeads * kDim, 1);
+    Buffer v = floats_on_device(machine, kTokens * kKvHeads * kDim, 2);
+    const Buffer q = floats_on_device(machine, kTokens * kHeads * kDim, 3);
+    const Buffer gate = floats_on_device(machine, kTokens * kHeads * 2 * kDim, 4);
+    const Buffer out = on_device(machine, kTokens * kHeads * kDim * sizeof(float));
+    for (int64_t first = 0; first < depth + kTokens; first += kTokens) {
+        (void)backend.kv_store({layer.view, first, kTokens, k.as<float>(), v.as<float>()});
+    }
+    const double ms = median_ms(backend, 2, [&] {
+        backend.attention({layer.view, depth, kTokens, kHeads, q.as<float>(), gate.as<float>(), k.as<float>(),
+                           v.as<float>(), out.as<float>()});
+    });
+    const double flops = 4.0 * kHeads * kDim * kTokens * static_cast<double>(depth + kTokens / 2);
+    fmt::print("{:<32} {:>8.3f} ms {:>8.1f} TFLOP/s\n", name, ms, flops / ms / 1e9);
+}
+
+// ---- products ----
+
+void time_matmul(const Machine& machine, WeightType type, int64_t rows, int64_t cols, int tokens) {
+    const WeightTypeSpec& spec = weight_type_spec(type);
+    const std::string name = fmt::format("matmul {} {}x{} {} tokens", spec.name, rows, cols, tokens);
+    if (!machine.wants(name)) return;
+    Backend& backend = *machine.backend;
+    Matrix w{type, nullptr, rows, cols};
+    // Several copies, more than the caches hold.
+    const int copies = tokens == 1 ? static_cast<int>(std::max<int64_t>(1, (int64_t{512} << 20) / w.bytes())) : 1;
+    const std::vector<float> random = random_floats(static_cast<size_t>(w.bytes() / 4 + 1), 5);
+    std::vector<uint16_t> bits(static_cast<size_t>(w.bytes() / 2));
+    for (size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<uint16_t>(0x3000 + (i * 40503u >> 7 & 0x83ff));
+    std::vector<Buffer> weights;
+    for (int i = 0; i < copies; ++i) weights.push_back(on_device(machine, static_cast<size_t>(w.bytes()), bits.data()));
+    const Buffer x = floats_on_device(machine, static_cast<size_t>(cols * tokens), 6);
+    const Buffer y = on_device(machine, static_cast<size_t>(rows * tokens) * sizeof(float));
+    const double ms = median_ms(backend, 2,
+                                [&] {
+                                    for (const Buffer& buffer : weights) {
+                                        Matrix matrix = w;
+                                        matrix.data = buffer.data();
+                                        const MatmulTarget target{matrix, y.as<float>(), rows, false};
+                                        backend.matmul(x.as<float>(), tokens, {&target, 1});
+                                    }
+                                }) /
+                      copies;
+    const double gb_per_s = static_cast<double>(w.bytes()) / ms / 1e6;
+    const double tflops = 2.0 * static_cast<double>(rows * cols) * tokens / ms / 1e9;
+    fmt::print("{:<32} {:>8.4f} ms {:>8.1f} GB/s {:>6.1f}% {:>8.1f} TFLOP/s\n", name, ms, gb_per_s,
+               100 * gb_per_s / machine.gb_per_s, tflops);
+}
+
+void time_delta(const Machine& machine, int tokens) {
+    const std::string name = fmt::format("gated delta {} tokens", tokens);
+    if (!machine.wants(name)) return;
+    constexpr int kKeyHeads = 16, kValueHeads = 32, kState = 128;
+    Backend& backend = *machine.backend;
+    const auto count = static_cast<size_t>(tokens);
+    const Buffer qkv = floats_on_device(machine, count * 8192, 7);
+    const Buffer b = floats_on_device(machine, count * kValueHeads, 8);
+    const Buffer a = floats_on_device(machine, count * kValueHeads, 9);
+    const std::vector<float> scale(kValueHeads, -0.5f);
+    const Buffer a_scale = on_device(machine, kValueHeads * 4, scale.data());
+    const Buffer bias = floats_on_device(machine, kValueHeads, 10);
+    std::vector<int32_t> heads;
+    for (int i = 0; i < kValueHeads; ++i) heads.push_back(i / 2);
+    const Buffer map = on_device(machine, kValueHeads * 4, heads.data());
+    const Buffer state = floats_on_device(machine, kValueHeads * kState * kState, 11);
+    const Buffer out = on_device(machine, count * kValueHeads * kState * 4);
+    const double ms = median_ms(backend, 10, [&] {
+        backend.gated_delta({tokens, kKeyHeads, kValueHeads, kState, kState, qkv.as<float>(), b.as<float>(),
+                             a.as<float>(), a_scale.as<float>(), bias.as<float>(), map.as<int32_t>(), state.as<float>(),
+                             out.as<float>(), DeltaForm::automatic});
+    });
+    fmt::print("{:<32} {:>8.4f} ms\n", name, ms);
+}
+
+int run(const std::string& only) {
+    Result<std::unique_ptr<Backend>> backend = make_cuda_backend({});
+    if (!backend) {
+        fmt::print("{}\n", backend.error().message);
+        return 1;
+    }
+    Machine machine{std::move(*backend), 0, only};
+    const Result<double> bandwidth = cuda_read_gb_per_s(*machine.backend, int64_t{4} << 30);
+    if (!bandwidth) {
+        fmt::print("{}\n", bandwidth.error().message);
+        return 1;
+    }
+    machine.gb_per_s = *bandwidth;
+    fmt::print("{}\nreading 4 GiB: {:.0f} GB/s\n", machine.backend->name(), *bandwidth);
+    for (const int64_t cells : {int64_t{32768}, int64_t{131072}, int64_t{262144}})
+        time_attention(machine, cells, cells == 131072);
+    for (const int64_t depth : {int64_t{0}, int64_t{32768}}) {
+        time_prefill_attention(machine, KvFormat::bf16, depth);
+        time_prefill_attention(machine, KvFormat::q4_0, depth);
+    }
+    for (const WeightType type : {WeightType::bf16, WeightType::q8_0}) {
+        time_matmul(machine, type, 8192, 2048, 1);
+        time_matmul(machine, type, 2048, 4096, 1);
+        time_matmul(machine, type, 248320, 2048, 1);
+        time_matmul(machine, type, 8192, 2048, 512);
+        time_matmul(machine, type, 8192, 2048, 4096);
+    }
+    for (const int tokens : {1, 512}) time_delta(machine, tokens);
+    return 0;
+}
+
+}  // namespace
+}  // namespace octavo
+
+int main(int count, char** arguments) { return octavo::run(count > 1 ? arguments[1] : ""); }

@@ -1,0 +1,249 @@
+// The CUDA back end as it runs by default, with 16-bit factors on the tensor cores, against the reference: products,
+// experts, and attention of every pair of KV formats. Its float32 kernels are among the back ends of the parity suites.
+#include "kernels/cuda/cuda.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/host_arrays.h"
+#include "tests/support/compare.h"
+#include "tests/support/inputs.h"
+#include "tests/support/kv_memory.h"
+
+namespace octavo::test {
+namespace {
+
+using Values = std::vector<float>;
+
+constexpr double kFactor = 8e-3;  // of the sum of magnitudes: two factors rounded to BF16
+
+class CudaTest : public testing::Test {
+  protected:
+    void SetUp() override {
+        Result<std::unique_ptr<Backend>> backend = make_cuda_backend({});
+        if (!backend) GTEST_SKIP() << backend.error().message;
+        cuda_ = on_host_arrays(std::move(*backend));
+    }
+
+    std::unique_ptr<Backend> cuda_;
+    const std::unique_ptr<Backend> reference_ = make_reference_backend();
+};
+
+Values poisoned(size_t count) { return Values(count, std::numeric_limits<float>::quiet_NaN()); }
+
+double largest(const Values& values) {
+    double result = 0;
+    for (const float value : values) result = std::max(result, std::fabs(double{value}));
+    return result;
+}
+
+TEST_F(CudaTest, ProductsOfManyTokens) {
+    for (const WeightTypeSpec& spec : weight_types()) {
+        for (const int tokens : {5, 64, 70}) {
+            for (const int64_t cols : {32, 160, 2048}) {
+                SCOPED_TRACE(testing::Message() << spec.name << ", tokens " << tokens << ", cols " << cols);
+                const int64_t rows = 67;
+                const TestMatrix w(spec.type, rows, cols, InputFamily::gaussian, 1);
+                const Values x = make_input(InputFamily::outliers, tokens * cols, 2);
+                Values got = poisoned(static_cast<size_t>(tokens * rows));
+                Values want = got;
+                const MatmulTarget target{w.view(), got.data(), rows, false};
+                cuda_->matmul(x.data(), tokens, {&target, 1});
+                const MatmulTarget exact{w.view(), want.data(), rows, false};
+                reference_->matmul(x.data(), tokens, {&exact, 1});
+                std::vector<double> bounds;
+                const Values decoded = w.decoded();
+                for (int64_t t = 0; t < tokens; ++t) {
+                    for (int64_t r = 0; r < rows; ++r) {
+                        double sum = 0;
+                        for (int64_t i = 0; i < cols; ++i) {
+                            sum += std::fabs(double{decoded[static_cast<size_t>(r * cols + i)]} *
+                                             x[static_cast<size_t>(t * cols + i)]);
+                        }
+                        bounds.push_back(kFactor * sum);
+                    }
+                }
+                EXPECT_TRUE(within_bounds(got, want, bounds, {{"token", tokens}, {"row", rows}}));
+            }
+        }
+    }
+}
+
+// One layer with 256-wide heads: a past of `before` cells, then a pass of `tokens`.
+struct Shape {
+    int before;
+    int tokens;
+    int heads;
+    int64_t sinks;
+    int64_t window;
+    int64_t window_from;
+};
+
+class AttentionCase {
+  public:
+    static constexpr int kDim = 256, kKvHeads = 2;
+
+    AttentionCase(const Shape& shape, KvFormat k, KvFormat v, uint64_t seed) : shape_(shape) {
+        const int64_t cells = shape.before + shape.tokens;
+        memory_shape_ = {k, v, kKvHeads, kDim, cells, shape.sinks, shape.window, shape.window_from, true};
+        k_ = make_input(InputFamily::gaussian, cells * kKvHeads * kDim, seed);
+        v_ = make_input(InputFamily::outliers, cells * kKvHeads * kDim, seed + 1);
+        q_ = make_input(InputFamily::gaussian, int64_t{shape.tokens} * shape.heads * kDim, seed + 2);
+        gate_ = make_input(InputFamily::gaussian, int64_t{shape.tokens} * shape.heads * 2 * kDim, seed + 3);
+    }
+
+    // The cache before the pass's own attention, and its rows and queries in the cache's basis.
+    void fill(Backend& backend, KvMemory& memory) {
+        const KvView view = memory.view();
+        if (shape_.before > 0) {
+            const KvRows past{view, 0, shape_.before, k_.data(), v_.data()};
+            backend.kv_basis(past, nullptr, 0);
+            EXPECT_TRUE(backend.kv_store(past));
+            backend.kv_overlay(past);
+        }
+        backend.kv_basis(rows(view), q_.data(), shape_.heads);
+        EXPECT_TRUE(backend.kv_store(rows(view)));
+    }
+
+    Values attend(Backend& backend, KvMemory& memory) {
+        Values out = poisoned(q_.size());
+        const KvRows fresh = rows(memory.view());
+        backend.attention({.cache = fresh.cache,
+                           .first_cell = shape_.before,
+                           .tokens = shape_.tokens,
+                           .heads = shape_.heads,
+                           .q = q_.data(),
+                           .q_gate = gate_.data(),
+                           .k_new = fresh.k,
+                           .v_new = fresh.v,
+                           .out = out.data()});
+        EXPECT_TRUE(backend.finish());
+        return out;
+    }
+
+    const KvShape& memory_shape() const { return memory_shape_; }
+
+  private:
+    KvRows rows(const KvView& view) {
+        const size_t offset = static_cast<size_t>(shape_.before) * kKvHeads * kDim;
+        return {view, shape_.before, shape_.tokens, k_.data() + offset, v_.data() + offset};
+    }
+
+    Shape shape_;
+    KvShape memory_shape_;
+    Values k_, v_, q_, gate_;
+};
+
+constexpr Shape kShapes[] = {
+    {0, 1, 4, 0, 0, 0},       {31, 1, 16, 4, 16, 0}, {300, 1, 16, 0, 0, 0},   {415, 1, 6, 40, 100, 350},
+    {700, 1, 16, 64, 128, 0}, {95, 3, 4, 5, 33, 0},  {100, 40, 4, 20, 50, 0}, {0, 70, 2, 0, 20, 0},
+};
+
+TEST_F(CudaTest, AttentionOfEveryPairOfFormats) {
+    uint64_t seed = 1;
+    for (const KvFormatSpec& k : kv_formats()) {
+        for (const KvFormatSpec& v : kv_formats()) {
+            // All shapes for pairs of a kind, a changing one for the mixed pairs.
+            for (size_t i = 0; i < std::size(kShapes); ++i) {
+                const bool kind = k.format == v.format || k.format == KvFormat::q2c;
+                if (!kind && i != seed % std::size(kShapes)) continue;
+                const Shape& shape = kShapes[i];
+                SCOPED_TRACE(testing::Message() << "k " << k.name << ", v " << v.name << ", shape " << i);
+                AttentionCase test_case(shape, k.format, v.format, seed);
+                KvMemory memory(test_case.memory_shape());
+                test_case.fill(*reference_, memory);
+                const Values want = test_case.attend(*reference_, memory);
+                const Values got = test_case.attend(*cuda_, memory);
+                EXPECT_TRUE(within(got, want, 1.5e-2 * largest(want), {{"value", std::ssize(want)}}));
+                double error = 0, size = 0;
+                for (size_t j = 0; j < want.size(); ++j) {
+                    error += std::pow(double{got[j]} - want[j], 2);
+                    size += std::pow(double{want[j]}, 2);
+                }
+                EXPECT_LE(std::sqrt(error / size), 5e-3);
+            }
+            ++seed;
+        }
+    }
+}
+
+TEST_F(CudaTest, AttentionIsTheSameBitsTwice) {
+    for (const KvFormat format : {KvFormat::bf16, KvFormat::q4_0, KvFormat::q4_nl}) {
+        AttentionCase test_case({3000, 1, 16, 64, 128, 0}, format, format, 9);
+        KvMemory memory(test_case.memory_shape());
+        test_case.fill(*reference_, memory);
+        const Values first = test_case.attend(*cuda_, memory);
+        EXPECT_TRUE(same_bits(test_case.attend(*cuda_, memory), first, {{"value", std::ssize(first)}}));
+    }
+}
+
+TEST_F(CudaTest, ExpertsOfManyTokens) {
+    constexpr int kHidden = 96, kWidth = 64, kExperts = 6, kTokens = 90;
+    std::vector<TestMatrix> matrices;
+    for (int i = 0; i < 3 * (kExperts + 1); ++i) {
+        const bool down = i % 3 == 2;
+        matrices.emplace_back(WeightType::q8_0, down ? kHidden : kWidth, down ? kWidth : kHidden, InputFamily::gaussian,
+                              static_cast<uint64_t>(i));
+    }
+    std::vector<FfnMatrices> blocks;
+    for (size_t i = 0; i < matrices.size(); i += 3) {
+        blocks.push_back({matrices[i].view(), matrices[i + 1].view(), matrices[i + 2].view()});
+    }
+    const Values x = make_input(InputFamily::gaussian, kTokens * kHidden, 50);
+    const Values router = make_input(InputFamily::gaussian, kTokens * kExperts, 51);
+    const Values gate = make_input(InputFamily::gaussian, kTokens, 52);
+    const auto run = [&](Backend& backend) {
+        Values y(x.size());
+        backend.moe({kTokens, kHidden, 2, std::span(blocks).first(kExperts), &blocks.back(), x.data(), router.data(),
+                     gate.data(), y.data()});
+        return y;
+    };
+    const Values want = run(*reference_);
+    EXPECT_TRUE(within(run(*cuda_), want, 1e-2 * largest(want), {{"token", kTokens}, {"value", kHidden}}));
+}
+
+}  // namespace
+
+// Without a GPU, or above what there is, a back end says why; nothing else may break.
+TEST(CudaBackend, SaysWhatItLacksOrHasAName) {
+    const Result<std::unique_ptr<Backend>> backend = make_cuda_backend({});
+    if (backend) {
+        EXPECT_EQ((*backend)->name().substr(0, 6), "cuda, ");
+    } else {
+        EXPECT_EQ(backend.error().kind, ErrorKind::device);
+        EXPECT_EQ(backend.error().message.back(), '.');
+    }
+}
+
+TEST(CudaMemory, TheBudgetHolds) {
+    constexpr int64_t kMiB = 1 << 20;
+    Result<std::unique_ptr<Backend>> backend = make_cuda_backend({.budget_bytes = 64 * kMiB});
+    if (!backend) GTEST_SKIP() << backend.error().message;
+    Memory& memory = (*backend)->memory();
+    const Result<Buffer> too_much = memory.allocate(65 * kMiB, "weights");
+    ASSERT_FALSE(too_much);
+    EXPECT_EQ(too_much.error().kind, ErrorKind::memory);
+    EXPECT_NE(too_much.error().message.find("65.00 MiB"), std::string::npos) << too_much.error().message;
+
+    Result<std::unique_ptr<GrowableRange>> range = memory.reserve(int64_t{1} << 36, "K cache");
+    ASSERT_TRUE(range) << range.error().message;
+    ASSERT_TRUE((*range)->commit(20 * kMiB));
+    std::vector<std::byte> bytes(20 * kMiB, std::byte{7});
+    memory.upload((*range)->data(), bytes.data(), bytes.size());
+    ASSERT_TRUE((*range)->commit(60 * kMiB));  // what is there stays, where it is
+    std::vector<std::byte> back(60 * kMiB, std::byte{1});
+    memory.download(back.data(), (*range)->data(), back.size());
+    EXPECT_EQ(back[20 * kMiB - 1], std::byte{7});
+    EXPECT_EQ(back[20 * kMiB], std::byte{0}) << "fresh pages read as zero";
+    EXPECT_FALSE((*range)->commit(70 * kMiB));
+    EXPECT_EQ((*range)->committed_bytes(), static_cast<size_t>(60 * kMiB));
+    ASSERT_TRUE((*range)->commit(0));
+    EXPECT_EQ((*range)->committed_bytes(), 0u);
+    EXPECT_TRUE(memory.allocate(60 * kMiB, "weights"));
+    EXPECT_TRUE((*backend)->finish());
+}
+
+}  // namespace octavo::test
