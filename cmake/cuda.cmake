@@ -32,9 +32,9 @@ function(octavo_cuda_kernels target folder)
     file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cu)
     target_sources(${target} PRIVATE ${sources})
     target_compile_definitions(${target} PRIVATE OCTAVO_HAS_CUDA)
-    set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF)
     # Codecs write the same bytes on every back end: no multiplication is fused unless a kernel says so.
     target_compile_options(${target} PRIVATE
-        $<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;--expt-relaxed-constexpr;--extended-lambda;-Xcompiler=-Wall,-Wextra>
+        # CMake 3.25 does not know that these compilers have C++20.
+        $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20;-fmad=false;--expt-relaxed-constexpr;--extended-lambda;-Xcompiler=-Wall,-Wextra>
         $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endfunction()

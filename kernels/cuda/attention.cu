@@ -148,25 +148,32 @@ struct Combine {
 // A block to a head of a token: its threads take the dimensions, four slices of the splits at a time.
 __global__ void __launch_bounds__(1024) combine_kernel(Combine op) {
     constexpr int kSlices = 4;
+    extern __shared__ float factors[];  // [splits]
     __shared__ float slices[kSlices][kThreads];
     __shared__ float row[kThreads];
+    __shared__ float reduced[kWarp];
     const int head = blockIdx.x;
     const int64_t token = blockIdx.y;
     const int64_t first = (token * op.finish.heads + head) * op.splits;
     const int dim = op.finish.dim;
-    const int i = threadIdx.x % kThreads;
-    const int slice = threadIdx.x / kThreads;
 
     float largest = -INFINITY;
-    for (int s = 0; s < op.splits; ++s) largest = fmaxf(largest, op.softmax[first + s].x);
+    for (int s = threadIdx.x; s < op.splits; s += blockDim.x) largest = fmaxf(largest, op.softmax[first + s].x);
+    largest = block_max(largest, reduced);
     float sum = 0;
-    float value = 0;
-    for (int s = 0; s < op.splits; ++s) {
+    for (int s = threadIdx.x; s < op.splits; s += blockDim.x) {
         const float2 share = op.softmax[first + s];
-        if (share.x == -INFINITY) continue;
-        const float factor = exp2f(share.x - largest);
-        sum = fmaf(share.y, factor, sum);
-        if (s % kSlices == slice) value = fmaf(op.sums[(first + s) * dim + i], factor, value);
+        factors[s] = share.x == -INFINITY ? 0.0f : exp2f(share.x - largest);
+        sum = fmaf(share.y, factors[s], sum);
+    }
+    sum = block_sum(sum, reduced);
+
+    const int i = threadIdx.x % kThreads;
+    const int slice = threadIdx.x / kThreads;
+    float value = 0;
+#pragma unroll 8
+    for (int s = slice; s < op.splits; s += kSlices) {
+        value = fmaf(op.sums[(first + s) * dim + i], factors[s], value);
     }
     slices[slice][i] = value;
     __syncthreads();
@@ -202,6 +209,7 @@ void CudaBackend::attention(const Attention& op) {
         const int groups = ceil_div(op.heads / op.cache.kv_heads, 8);
         const int at_once = tensor_attention_blocks(split) * multiprocessors_;
         split.splits = std::max(1, at_once / (op.cache.kv_heads * groups * op.tokens));
+        if (needs_fresh && split.splits > 4 * kSpecialSplits) split.special_splits = kSpecialSplits;
     }
     const int64_t shares = tensor ? int64_t{op.tokens} * op.heads * split.splits : 0;
     const auto padded = [](int64_t bytes) { return (bytes + 255) / 256 * 256; };
@@ -240,7 +248,8 @@ void CudaBackend::attention(const Attention& op) {
     split.sums = reinterpret_cast<float*>(base + fresh_bytes + softmax_bytes);
     run_tensor_attention(split, op.tokens, stream_);
     launched();
-    combine_kernel<<<heads, 1024, 0, stream_>>>({split.sums, split.softmax, split.splits, finish});
+    const size_t factor_bytes = static_cast<size_t>(split.splits) * sizeof(float);
+    combine_kernel<<<heads, 1024, factor_bytes, stream_>>>({split.sums, split.softmax, split.splits, finish});
     launched();
 }
 

@@ -5,8 +5,11 @@
 
 namespace octavo::cuda {
 
-// One pass's attention, split over the sequence: split i of n takes the i-th share of the tiles of cells, a whole
-// number of them for each warp of a block. How many splits there are depends on the pass and the GPU only, so the same
+inline constexpr int kSpecialSplits = 2;
+
+// One pass's attention, split over the sequence: each split takes a share of the tiles of cells, a whole number of them
+// for each warp of a block. Tiles with FP16 copies take longer: where there are many splits the first few, which start
+// first, take only those, and the others share what is read from the bulk throughout. How many splits there are depends on the pass and the GPU only, so the same
 // calls add up the same parts in the same order.
 struct SplitAttention {
     Cache cache;
@@ -16,6 +19,7 @@ struct SplitAttention {
     const float* q;  // [T][heads][head_dim]
     int heads;
     int splits;
+    int special_splits;  // 0: every split takes tiles as they come
     float* sums;      // [T][heads][splits][head_dim], of exp2(score - largest) v
     float2* softmax;  // [T][heads][splits]: largest score (in bits, -infinity: no cells), sum of weights
 };

@@ -1,7 +1,7 @@
 // Attention on the tensor cores: decode, and prefill one token a block. A block of four warps takes a share of the
 // sequence, a warp every fourth tile of it; what the warps found is added up in their order.
 #include "kernels/cuda/attention.cuh"
-#include "kernels/cuda/attention_tile.cuh"
+#include "kernels/cuda/attention_stream.cuh"
 #include "kernels/cuda/kv_encode.cuh"
 
 namespace octavo::cuda {
@@ -22,6 +22,21 @@ __device__ TileMasks tile_masks(const Cache& cache, int64_t position, int64_t fi
     return {__ballot_sync(kAllLanes, valid),
             __ballot_sync(kAllLanes, valid && reads_copy(cache, cache.k, position, cell)),
             __ballot_sync(kAllLanes, valid && reads_copy(cache, cache.v, position, cell))};
+}
+
+// Tiles of which the query reads every cell from the bulk, of K and of V.
+struct TileRange {
+    int64_t first, end;
+};
+
+__device__ TileRange bulk_tiles(const Cache& cache, int64_t position) {
+    if (cache.masked_cells > 0) return {0, 0};  // every tile is looked at
+    const bool copies = !cache.k.raw || !cache.v.raw;
+    int64_t end = position + 1;  // cells
+    if (copies) end = min(end, max(position - cache.window + 1, cache.window_from));
+    if (cache.k.per_channel || cache.v.per_channel) end = min(end, (position + 1) / kKvGroupCells * kKvGroupCells);
+    const int64_t first = copies ? ceil_div<int64_t>(cache.sinks, kTileCells) : 0;
+    return {first, max(first, max(end, int64_t{0}) / kTileCells)};
 }
 
 template <KvFormat kf>
@@ -98,10 +113,9 @@ __device__ void write_share(const SplitAttention& op, WarpState& state, int colu
             if (largest[w][column] != -INFINITY) sum += sums[w][column] * exp2f(largest[w][column] - found);
         }
         if (threadIdx.x == 0) op.softmax[at] = {found, sum};
-        if (found == -INFINITY) continue;
         for (int i = threadIdx.x; i < kRowDim; i += blockDim.x) {
             float value = 0;
-            for (int w = 0; w < kWarps; ++w) value += shared[(w * kColumns + column) * kRowDim + i];
+            for (int w = 0; w < kWarps; ++w) value += shared[(w * kColumns + column) * kRowDim + i];  // 0 without cells
             op.sums[at * kRowDim + i] = value;
         }
     }
@@ -112,7 +126,7 @@ template <int k_format, int v_format>
 __global__ void __launch_bounds__(kWarps* kWarp, 2) tensor_kernel(SplitAttention op) {
     constexpr auto kf = static_cast<KvFormat>(k_format);
     constexpr auto vf = static_cast<KvFormat>(v_format);
-    __shared__ float shared[kWarps * kColumns * kRowDim];
+    __shared__ __align__(16) float shared[kWarps * kColumns * kRowDim];
     __shared__ Tables tables;
     if (uses_tables(kf) || uses_tables(vf)) fill_tables(tables);
 
@@ -125,10 +139,6 @@ __global__ void __launch_bounds__(kWarps* kWarp, 2) tensor_kernel(SplitAttention
     const int64_t first_cell = *op.first_cell;
     const int64_t position = first_cell + blockIdx.z;
     const int64_t row0 = int64_t{blockIdx.z} * op.heads + int64_t{kv_head} * per_kv_head;
-
-    const int64_t tiles = position / kTileCells + 1;
-    const int64_t share = ceil_div<int64_t>(ceil_div<int64_t>(tiles, op.splits), kWarps) * kWarps;
-    const int64_t end = min(tiles, (int64_t{blockIdx.x} + 1) * share);
 
     WarpState state;
     const int column = threadIdx.x % kWarp / 4;
@@ -144,10 +154,10 @@ __global__ void __launch_bounds__(kWarps* kWarp, 2) tensor_kernel(SplitAttention
 
     const Source k{op.cache, op.cache.k, op.fresh_k, first_cell, kv_head};
     const Source v{op.cache, op.cache.v, op.fresh_v, first_cell, kv_head};
-    for (int64_t tile = int64_t{blockIdx.x} * share + warp; tile < end; tile += kWarps) {
+    const auto attend = [&](int64_t tile) {
         const int64_t cell = tile * kTileCells;
         const TileMasks masks = tile_masks(op.cache, position, cell);
-        // Most tiles are wholly one of four: copies or bulk, of K and of V. A mixed one is attended part by part.
+        // A tile may be part copies, part bulk, of K and of V: it is attended part by part.
         for (int part = 0; part < 4; ++part) {
             const bool k_copies = (part & 1) != 0;
             const bool v_copies = (part & 2) != 0;
@@ -155,7 +165,33 @@ __global__ void __launch_bounds__(kWarps* kWarp, 2) tensor_kernel(SplitAttention
                                   (v_copies ? masks.v_copies : ~masks.v_copies);
             if (mask != 0) attend_tile<kf, vf>(k, v, k_copies, v_copies, {cell, mask}, tables, state);
         }
+    };
+    const int64_t tiles = position / kTileCells + 1;
+    const int split = blockIdx.x;
+    const auto share_of = [](int64_t count, int splits) {
+        return ceil_div<int64_t>(ceil_div<int64_t>(count, splits), kWarps) * kWarps;
+    };
+    if constexpr (streams(kf, vf)) {
+        TileRange bulk = bulk_tiles(op.cache, position);
+        bulk = {min(bulk.first, tiles), min(bulk.end, tiles)};
+        if (split < op.special_splits) {
+            const int64_t others = tiles - (bulk.end - bulk.first);
+            for (int64_t i = split * kWarps + warp; i < others; i += op.special_splits * kWarps) {
+                attend(i < bulk.first ? i : i - bulk.first + bulk.end);
+            }
+        } else if (op.special_splits > 0) {
+            const int64_t share = share_of(bulk.end - bulk.first, op.splits - op.special_splits);
+            const int64_t first = bulk.first + (split - op.special_splits) * share;
+            auto* const stage = reinterpret_cast<ChannelStage*>(shared) + warp;
+            attend_stream<kf, vf>(k, v, first + warp, min(bulk.end, first + share), kWarps, stage, tables, state);
+        }
     }
+    if (op.special_splits == 0 || !streams(kf, vf)) {
+        const int64_t share = share_of(tiles, op.splits);
+        const int64_t end = min(tiles, (split + int64_t{1}) * share);
+        for (int64_t tile = split * share + warp; tile < end; tile += kWarps) attend(tile);
+    }
+    __syncthreads();  // the stages' memory is used again
     write_share<vf>(op, state, column0, columns, row0, shared);
 }
 

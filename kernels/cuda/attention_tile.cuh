@@ -319,6 +319,61 @@ __device__ inline void tile_values(const Source& v, bool copies, const Tile& til
     }
 }
 
+// The softmax of 32 more cells: scores become weights, p[half] their B fragments, and what was summed before is brought
+// to the new largest score.
+template <bool bf16>
+__device__ inline void pack_weights(const float (&s)[2][4], uint32_t (&p)[2][2]) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const float first = s[half][2 * i];
+            const float second = s[half][2 * i + 1];
+            p[half][i] = transpose_8x8(bf16 ? pack_bf16(first, second) : pack_f16(first, second));
+        }
+    }
+}
+
+__device__ inline void weigh(float (&s)[2][4], bool bf16, WarpState& state, uint32_t (&p)[2][2]) {
+    // Weights may be relative to a largest score of before, as long as none becomes larger than FP16 holds well.
+    constexpr float kMargin = 8;
+    float largest[2] = {state.largest[0], state.largest[1]};
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) largest[i % 2] = fmaxf(largest[i % 2], s[half][i]);
+    }
+    // Some cell of the tile is attended, so `largest` is a number from here on (or a score is none at all).
+    const bool above = largest[0] > state.largest[0] + kMargin || largest[1] > state.largest[1] + kMargin;
+    if (__any_sync(kAllLanes, above)) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+#pragma unroll
+            for (int offset = 4; offset < kWarp; offset *= 2) {
+                largest[i] = fmaxf(largest[i], __shfl_xor_sync(kAllLanes, largest[i], offset));
+            }
+            const float factor = exp2f(state.largest[i] - largest[i]);
+            state.sum[i] *= factor;
+            state.largest[i] = largest[i];
+#pragma unroll
+            for (int m = 0; m < 16; ++m) state.o[m][i] *= factor, state.o[m][i + 2] *= factor;
+        }
+    }
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            s[half][i] = exp2f(s[half][i] - state.largest[i % 2]);
+            state.sum[i % 2] += s[half][i];
+        }
+    }
+    if (bf16) {
+        pack_weights<true>(s, p);
+    } else {
+        pack_weights<false>(s, p);
+    }
+}
+
 template <KvFormat kf, KvFormat vf>
 __device__ inline void attend_tile(const Source& k, const Source& v, bool k_copies, bool v_copies, const Tile& tile,
                                    const Tables& tables, WarpState& state) {
@@ -327,51 +382,15 @@ __device__ inline void attend_tile(const Source& k, const Source& v, bool k_copi
     const int g = threadIdx.x % kWarp / 4;
     float s[2][4] = {};
     tile_scores<kf>(k, k_copies, tile, state.q, k_bf16, tables, s);
-    float largest[2] = {state.largest[0], state.largest[1]};
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             if ((tile.mask >> (16 * half + 8 * (i / 2) + g) & 1u) == 0) s[half][i] = -INFINITY;
-            largest[i % 2] = fmaxf(largest[i % 2], s[half][i]);
-        }
-    }
-#pragma unroll
-    for (int offset = 4; offset < kWarp; offset *= 2) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) largest[i] = fmaxf(largest[i], __shfl_xor_sync(kAllLanes, largest[i], offset));
-    }
-    // Some cell of the tile is attended, so `largest` is a number from here on (or a score is none at all).
-    if (__any_sync(kAllLanes, largest[0] > state.largest[0] || largest[1] > state.largest[1])) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            const float factor = exp2f(state.largest[i] - largest[i]);
-            state.sum[i] *= factor;
-            state.largest[i] = largest[i];
-#pragma unroll
-            for (int m = 0; m < 16; ++m) state.o[m][i] *= factor, state.o[m][i + 2] *= factor;
         }
     }
     uint32_t p[2][2];
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            s[half][i] = exp2f(s[half][i] - largest[i % 2]);
-            state.sum[i % 2] += s[half][i];
-        }
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            const float first = s[half][2 * i];
-            const float second = s[half][2 * i + 1];
-#if __CUDA_ARCH__ >= 800
-            const uint32_t weights = v_bf16 ? pack_bf16(first, second) : pack_f16(first, second);
-#else
-            const uint32_t weights = pack_f16(first, second);
-#endif
-            p[half][i] = transpose_8x8(weights);
-        }
-    }
+    weigh(s, v_bf16, state, p);
     tile_values<vf>(v, v_copies, tile, p, v_bf16, tables, state.o);
 }
 

@@ -1,5 +1,6 @@
 #include "kernels/cuda/cuda_backend.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "kernels/base/memory_error.h"
@@ -71,6 +72,7 @@ Status CudaBackend::start(const CudaOptions& options) {
 CudaBackend::~CudaBackend() {
     if (stream_ == nullptr) return;
     (void)cudaStreamSynchronize(stream_);
+    drop_records();
     scratch_ = Buffer();
     flags_ = Buffer();
     (void)cudaStreamDestroy(stream_);
@@ -94,6 +96,7 @@ std::byte* CudaBackend::scratch(int64_t bytes) {
     const auto wanted = static_cast<size_t>(bytes);
     if (scratch_.bytes() >= wanted && scratch_.data() != nullptr) return scratch_.data();
     memory_.note(cudaStreamSynchronize(stream_));  // earlier operations may still use it
+    drop_records();
     scratch_ = Buffer();
     Result<Buffer> larger = memory_.allocate(wanted, "scratch memory");
     if (!larger) {
@@ -112,6 +115,48 @@ const int64_t* CudaBackend::position(int64_t first_cell) {
         position_ = first_cell;
     }
     return device;
+}
+
+void CudaBackend::repeat(std::span<const uint64_t> key, int64_t first_cell, const std::function<void()>& work) {
+    constexpr size_t kMostRecords = 8;
+    (void)position(first_cell);
+    const auto same_key = [&](const Record& record) { return std::ranges::equal(record.key, key); };
+    if (const auto known = std::ranges::find_if(records_, same_key); known != records_.end()) {
+        memory_.note(cudaGraphLaunch(known->graph, stream_));
+        return;
+    }
+    // The first time shows how much scratch the calls need; nothing is allocated while they are recorded.
+    const bool seen = std::ranges::equal(last_key_, key);
+    last_key_.assign(key.begin(), key.end());
+    cudaGraphExec_t graph = seen ? record(work) : nullptr;
+    if (graph == nullptr) return work();
+    if (records_.size() == kMostRecords) {
+        (void)cudaGraphExecDestroy(records_.front().graph);
+        records_.erase(records_.begin());
+    }
+    records_.push_back({last_key_, graph});
+    memory_.note(cudaGraphLaunch(graph, stream_));
+}
+
+// nullptr where the driver does not record these calls; nothing has been run then.
+cudaGraphExec_t CudaBackend::record(const std::function<void()>& work) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    if (cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal) == cudaSuccess) {
+        work();
+        if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess && graph != nullptr) {
+            if (cudaGraphInstantiate(&executable, graph, 0) != cudaSuccess) executable = nullptr;
+            (void)cudaGraphDestroy(graph);
+        }
+    }
+    if (executable == nullptr) (void)cudaGetLastError();
+    return executable;
+}
+
+void CudaBackend::drop_records() {
+    for (const Record& record : records_) (void)cudaGraphExecDestroy(record.graph);
+    records_.clear();
+    last_key_.clear();
 }
 
 }  // namespace cuda

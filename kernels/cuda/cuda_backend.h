@@ -5,14 +5,19 @@
 // Arithmetic: float32, multiplications fused only where a kernel says fmaf. Unless CudaOptions::float32 is set,
 // products of many tokens take 16-bit factors to the tensor cores (but F32 weights do not), and attention reads FP16
 // (or BF16) of the cache there; sums stay float32. Sums have a fixed order, without atomics: the same calls give the
-// same bits. How a product of one token is summed differs from how many are, so splitting a prompt differently changes
-// last bits. Memory: one scratch buffer, grown when an operation needs more than any before. Position: kernels read the
-// first cell of a pass from device memory, so that a recorded pass can be run again.
+// same bits. A product of one token is summed in another order than that of many, so splitting a prompt differently
+// changes last bits.
+//
+// Memory: one scratch buffer, grown when an operation needs more than any before.
+//
+// Repeated passes: kernels read the first cell of a pass from device memory, so that a recorded pass can be run again.
+// A pass that comes for the second time is recorded as a CUDA graph; from then on it costs one launch.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/backend.h"
 #include "kernels/cuda/cuda.h"
@@ -28,6 +33,7 @@ class CudaBackend final : public Backend {
     std::string name() const override { return name_; }
     Memory& memory() override { return memory_; }
     Status finish() override;
+    void repeat(std::span<const uint64_t> key, int64_t first_cell, const std::function<void()>& work) override;
 
     // matmul.cu
     void matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) override;
@@ -70,6 +76,14 @@ class CudaBackend final : public Backend {
         int32_t not_encodable;  // 1 once a value could not be stored
     };
 
+    // A pass as a graph of its kernels. Its pointers hold as long as the scratch stays where it is.
+    struct Record {
+        std::vector<uint64_t> key;
+        cudaGraphExec_t graph;
+    };
+    cudaGraphExec_t record(const std::function<void()>& work);
+    void drop_records();
+
     std::string name_;
     bool float32_ = false;
     int compute_capability_ = 0;  // 89 is 8.9
@@ -80,6 +94,8 @@ class CudaBackend final : public Backend {
     Buffer scratch_;
     int64_t position_ = -1;
     std::optional<Error> refused_;  // scratch that could not be had
+    std::vector<Record> records_;   // the newest last
+    std::vector<uint64_t> last_key_;
 };
 
 }  // namespace octavo::cuda

@@ -47,6 +47,16 @@ __device__ inline float block_sum(float value, float* shared) {
     return value;
 }
 
+__device__ inline float block_max(float value, float* shared) {
+    const int lane = threadIdx.x % kWarp;
+    value = warp_max(value);
+    if (lane == 0) shared[threadIdx.x / kWarp] = value;
+    __syncthreads();
+    value = warp_max(lane < static_cast<int>(blockDim.x) / kWarp ? shared[lane] : -INFINITY);
+    __syncthreads();
+    return value;
+}
+
 __device__ inline float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 __device__ inline float silu(float x) { return x / (1.0f + expf(-x)); }
 // log(1 + e^x), written so that neither end overflows or loses digits.

@@ -52,6 +52,28 @@ __device__ void sum_columns(float (&values)[kColumns]) {
     }
 }
 
+// Columns of one row of the state; `wide`: there are four, aligned.
+__device__ void load_columns(const float* row, int columns, bool wide, float (&to)[kColumns]) {
+    static_assert(kColumns == 4);
+    if (wide && columns > 0) {
+        const float4 four = *reinterpret_cast<const float4*>(row);
+        to[0] = four.x, to[1] = four.y, to[2] = four.z, to[3] = four.w;
+        return;
+    }
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) to[c] = c < columns ? row[c] : 0.0f;
+}
+__device__ void store_columns(float* row, int columns, bool wide, const float (&from)[kColumns]) {
+    if (wide && columns > 0) {
+        *reinterpret_cast<float4*>(row) = {from[0], from[1], from[2], from[3]};
+        return;
+    }
+#pragma unroll
+    for (int c = 0; c < kColumns; ++c) {
+        if (c < columns) row[c] = from[c];
+    }
+}
+
 // keys: of a lane, at most; lane l holds keys l, l + 32, ...
 template <int keys>
 __global__ void __launch_bounds__(kWarps* kWarp) recurrent_kernel(GatedDelta op, Prepared from) {
@@ -69,14 +91,12 @@ __global__ void __launch_bounds__(kWarps* kWarp) recurrent_kernel(GatedDelta op,
     float* state = op.state + int64_t{head} * op.key_dim * op.value_dim + first;
     float* out = op.out + int64_t{head} * op.value_dim + first;
 
+    const bool wide = op.value_dim % kColumns == 0;  // then every row of four starts at a multiple of 16 bytes
     float s[keys][kColumns];
 #pragma unroll
     for (int i = 0; i < keys; ++i) {
         const int key = lane + i * kWarp;
-#pragma unroll
-        for (int c = 0; c < kColumns; ++c) {
-            s[i][c] = key < op.key_dim && c < columns ? state[int64_t{key} * op.value_dim + c] : 0.0f;
-        }
+        load_columns(state + int64_t{key} * op.value_dim, key < op.key_dim ? columns : 0, wide, s[i]);
     }
     for (int64_t t = 0; t < op.tokens; ++t) {
         const float decay = from.decay[t * op.value_heads + head];
@@ -115,10 +135,7 @@ __global__ void __launch_bounds__(kWarps* kWarp) recurrent_kernel(GatedDelta op,
 #pragma unroll
     for (int i = 0; i < keys; ++i) {
         const int key = lane + i * kWarp;
-#pragma unroll
-        for (int c = 0; c < kColumns; ++c) {
-            if (key < op.key_dim && c < columns) state[int64_t{key} * op.value_dim + c] = s[i][c];
-        }
+        store_columns(state + int64_t{key} * op.value_dim, key < op.key_dim ? columns : 0, wide, s[i]);
     }
 }
 

@@ -52,6 +52,10 @@ __device__ inline uint32_t scaled(uint32_t biased, float zero, __half2 scale) {
 struct Tables {
     uint32_t two_bits[16];    // [code | next code << 2]
     uint32_t four_bits[256];  // [code | next code << 4]
+
+    __device__ uint32_t at_byte(uint32_t offset) const {  // of two_bits
+        return *reinterpret_cast<const uint32_t*>(reinterpret_cast<const char*>(two_bits) + offset);
+    }
 };
 
 __device__ inline void load_16(const uint8_t* from, uint32_t* to) {
@@ -84,13 +88,25 @@ __device__ inline void load_block(const uint8_t* row, int block, uint32_t* to) {
     }
 }
 
-__device__ inline uint32_t nibble_pair(uint32_t word, int j) { return word >> (4 * j) & 0x000f000fu; }
-
-// Two high bits of eight values, spread so that those of (j, j + 4) meet nibble_pair's at bits 4, 5 of each half.
-__device__ inline uint32_t high_pair(uint32_t spread, int j) {
-    return (j < 2 ? spread << (4 - 2 * j) : spread >> (2 * j - 4)) & 0x00300030u;
+// Codes of four and of six bits are put into the upper bits of a number's fraction, which then is 16 or 64 more than the
+// code plus its bias; one fused step takes that away and applies the scale. What is taken away is a product of the scale
+// and rounded: that moves a value by less than 1/40 of a code.
+__device__ inline uint32_t without(uint32_t raised, float more, __half2 scale) {
+    return half2_bits(__hfma2(as_half2(raised), scale, __hmul2_rn(scale, __float2half2_rn(-more))));
 }
-__device__ inline uint32_t spread_high(const uint32_t* words, int unit) {
+__device__ inline uint32_t shifted(uint32_t word, int left) { return left >= 0 ? word << left : word >> -left; }
+
+// Nibbles j of both halves of a word, as four-bit codes.
+__device__ inline uint32_t four_bits(uint32_t word, int j, __half2 scale) {
+    return without((shifted(word, 6 - 4 * j) & 0x03c003c0u) ^ 0x4e004e00u, 24.0f, scale);
+}
+// The same with two bits on top: bits 2j and 2j + 1 of both halves of `tops`, of which `j_tops` counts.
+__device__ inline uint32_t six_bits(uint32_t word, int j, uint32_t tops, int j_tops, __half2 scale) {
+    const uint32_t low = (shifted(word, 4 - 4 * j) & 0x00f000f0u) ^ 0x56005600u;
+    return without((shifted(tops, 8 - 2 * j_tops) & 0x03000300u) ^ low, 96.0f, scale);
+}
+// Two high bits of eight values, those of (j, j + 4) at the same place in both halves.
+__device__ inline uint32_t spread_tops(const uint32_t* words, int unit) {
     return __byte_perm(words[4 + unit / 2], 0, unit % 2 == 0 ? 0x4140 : 0x4342);
 }
 // Four 6-bit codes of q6r, from the 24 bits that hold them.
@@ -109,13 +125,11 @@ __device__ inline void unpack_cell(const uint32_t* words, int unit, __half2 scal
         for (int j = 0; j < 4; ++j) out[j] = words[4 * unit + j];
     } else if constexpr (f == KvFormat::q4_0 || f == KvFormat::q4r) {
 #pragma unroll
-        for (int j = 0; j < 4; ++j) out[j] = scaled(nibble_pair(words[unit], j) ^ 0x64086408u, 1032.0f, scale);
+        for (int j = 0; j < 4; ++j) out[j] = four_bits(words[unit], j, scale);
     } else if constexpr (f == KvFormat::q6_0) {
-        const uint32_t high = spread_high(words, unit);
+        const uint32_t tops = spread_tops(words, unit);
 #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            out[j] = scaled((nibble_pair(words[unit], j) | high_pair(high, j)) ^ 0x64206420u, 1056.0f, scale);
-        }
+        for (int j = 0; j < 4; ++j) out[j] = six_bits(words[unit], j, tops, j, scale);
     } else if constexpr (f == KvFormat::q8_0 || f == KvFormat::q8r) {
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
@@ -166,16 +180,10 @@ __device__ inline void unpack_cells(const uint32_t* a, const uint32_t* b, int un
             const int at = 4 + unit / 2;
             const uint32_t tops = __byte_perm(a[at], b[at], unit % 2 == 0 ? 0x5410 : 0x7632);  // 2 bits each
 #pragma unroll
-            for (int j = 0; j < 8; ++j) {
-                const uint32_t top = j < 2 ? tops << (4 - 2 * j) : tops >> (2 * j - 4);
-                const uint32_t code = nibble_pair(j < 4 ? low : high, j % 4) | (top & 0x00300030u);
-                out[j] = scaled(code ^ 0x64206420u, 1056.0f, scale);
-            }
+            for (int j = 0; j < 8; ++j) out[j] = six_bits(j < 4 ? low : high, j % 4, tops, j, scale);
         } else {
 #pragma unroll
-            for (int j = 0; j < 8; ++j) {
-                out[j] = scaled(nibble_pair(j < 4 ? low : high, j % 4) ^ 0x64086408u, 1032.0f, scale);
-            }
+            for (int j = 0; j < 8; ++j) out[j] = four_bits(j < 4 ? low : high, j % 4, scale);
         }
     } else if constexpr (f == KvFormat::q8_0 || f == KvFormat::q8r) {
 #pragma unroll

@@ -91,7 +91,7 @@ __device__ inline const f16_bits* copy_of(const Cache& cache, const Side& side, 
         slot = cell;
     } else if (cell >= first_cell - cache.window && cell >= cache.window_from) {
         base = side.ring;
-        slot = cell % cache.window;
+        slot = static_cast<uint32_t>(cell) % static_cast<uint32_t>(cache.window);  // 64 bits would take long
     }
     return base + (slot * cache.kv_heads + head) * cache.head_dim;
 }

@@ -46,11 +46,13 @@ __device__ void few_rows(const FewTokens::Target& target, int64_t first_row, con
         for (int r = 0; r < rows; ++r) {
             const int64_t row = min(first_row + r, w.rows - 1);
             float values[8];
-            weights_at<type>(w, w.data + row * w.row_bytes, column, values);
+            const float scale = codes_at<type>(w, w.data + row * w.row_bytes, column, values);
 #pragma unroll
             for (int t = 0; t < tokens; ++t) {
+                float part = 0;
 #pragma unroll
-                for (int i = 0; i < 8; ++i) sums[r][t] = fmaf(values[i], inputs[t][i], sums[r][t]);
+                for (int i = 0; i < 8; ++i) part = fmaf(values[i], inputs[t][i], part);
+                sums[r][t] = fmaf(scale, part, sums[r][t]);
             }
         }
     }

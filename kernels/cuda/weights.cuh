@@ -37,25 +37,29 @@ __device__ inline float weight_at(const unsigned char* row, int64_t column) {
     }
 }
 
-// Eight consecutive values from `column`, a multiple of 8, on; those behind `cols` are 0.
+// Eight consecutive values from `column`, a multiple of 8, on, without the scale of the block that they are in, which
+// comes back; those behind `cols` are 0. 8 divides every block.
 template <WeightType type>
-__device__ inline void weights_at(const DeviceMatrix& w, const unsigned char* row, int64_t column, float (&values)[8]) {
-    if constexpr (type == WeightType::q8_0) {  // 8 divides the block, and blocks start at even addresses
+__device__ inline float codes_at(const DeviceMatrix& w, const unsigned char* row, int64_t column, float (&values)[8]) {
+    if constexpr (type == WeightType::q8_0) {  // blocks start at even addresses
         const unsigned char* block = row + column / 32 * 34;
-        const float scale = f16_value(*reinterpret_cast<const uint16_t*>(block));
         const auto* codes = reinterpret_cast<const uint16_t*>(block + 2 + column % 32);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const unsigned pair = codes[i];
-            values[2 * i] = scale * static_cast<float>(static_cast<signed char>(pair & 0xff));
-            values[2 * i + 1] = scale * static_cast<float>(static_cast<signed char>(pair >> 8));
+        for (int half = 0; half < 2; ++half) {
+            const unsigned four = codes[2 * half] | static_cast<unsigned>(codes[2 * half + 1]) << 16;
+            const unsigned biased = four ^ 0x80808080u;
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {  // 2^23 + 128 + code
+                const unsigned bits = __byte_perm(biased, 0x4b000000u, 0x7440u + static_cast<unsigned>(i));
+                values[4 * half + i] = __uint_as_float(bits) - 8388736.0f;
+            }
         }
-        return;
+        return f16_value(*reinterpret_cast<const uint16_t*>(block));
     }
     if (!w.wide) {
 #pragma unroll
         for (int i = 0; i < 8; ++i) values[i] = column + i < w.cols ? weight_at<type>(row, column + i) : 0.0f;
-        return;
+        return 1;
     }
     if constexpr (type == WeightType::f32) {
         const auto* at = reinterpret_cast<const float4*>(row + column * 4);
@@ -71,6 +75,17 @@ __device__ inline void weights_at(const DeviceMatrix& w, const unsigned char* ro
             values[2 * i] = type == WeightType::f16 ? f16_value(words[i] & 0xffff) : bf16_value(words[i] & 0xffff);
             values[2 * i + 1] = type == WeightType::f16 ? f16_value(words[i] >> 16) : bf16_value(words[i] >> 16);
         }
+    }
+    return 1;
+}
+
+// The same with their scale.
+template <WeightType type>
+__device__ inline void weights_at(const DeviceMatrix& w, const unsigned char* row, int64_t column, float (&values)[8]) {
+    const float scale = codes_at<type>(w, row, column, values);
+    if constexpr (type == WeightType::q8_0) {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) values[i] *= scale;
     }
 }
 
@@ -93,11 +108,13 @@ __device__ inline float row_dot(const DeviceMatrix& w, int64_t row, const float*
     float sum = 0;
     for (int64_t column = threadIdx.x % kWarp * 8; column < w.cols; column += kWarp * 8) {
         float values[8];
-        weights_at<type>(w, data, column, values);
+        const float scale = codes_at<type>(w, data, column, values);
+        float part = 0;
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
-            if (column + i < w.cols) sum = fmaf(values[i], x[column + i], sum);
+            if (column + i < w.cols) part = fmaf(values[i], x[column + i], part);
         }
+        sum = fmaf(scale, part, sum);
     }
     return warp_sum(sum);
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -68,6 +69,8 @@ class Carver {
     size_t used_ = 0;
     size_t peak_ = 0;
 };
+
+uint64_t address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
 int64_t outputs(const OrderedProjection& projection) {
     int64_t rows = 0;
@@ -153,6 +156,27 @@ Status Forward::run(std::span<const int32_t> ids, int64_t first_position, const 
 
     backend_->embed(weights_->embedding, ids, work.x);
     fill_rope_table(first_position, tokens, work);
+    std::optional<Error> refused;
+    const auto compute = [&] {
+        if (Status status = run_layers(state, first_position, tokens, work); !status) refused = status.error();
+        if (refused || logit_rows == 0) return;
+        const float* last = work.x + static_cast<int64_t>(tokens - logit_rows) * hidden;
+        backend_->rms_norm(last, logit_rows, hidden, weights_->final_norm, config_->rms_eps, work.h);
+        write_logits(work.h, logit_rows, logits);
+    };
+    // What a decoded token takes is always the same.
+    if (tokens == 1 && probe_ == nullptr && logits_.bytes() > 0) {
+        backend_->repeat(pass_key(state, logit_rows), first_position, compute);
+    } else {
+        compute();
+    }
+    if (refused) return *refused;
+    fetch_logits(logit_rows, logits);
+    return finished(first_position, tokens);
+}
+
+Status Forward::run_layers(const SequenceState& state, int64_t first_position, int tokens, const Workspace& work) {
+    const int hidden = config_->hidden;
     size_t attention_index = 0;
     size_t delta_net_index = 0;
     for (int layer = 0; layer < config_->layers; ++layer) {
@@ -176,11 +200,30 @@ Status Forward::run(std::span<const int32_t> ids, int64_t first_position, const 
         feed_forward(weights.ffn, tokens, work);
     }
     if (probe_ != nullptr) show_probe(config_->layers, work.x, tokens);
-    if (logit_rows == 0) return finished(first_position, tokens);
-    const float* last = work.x + static_cast<int64_t>(tokens - logit_rows) * hidden;
-    backend_->rms_norm(last, logit_rows, hidden, weights_->final_norm, config_->rms_eps, work.h);
-    write_logits(work.h, logit_rows, logits);
-    return finished(first_position, tokens);
+    return {};
+}
+
+// Everything but the position and the contents of arrays that the calls of a pass depend on.
+std::vector<uint64_t> Forward::pass_key(const SequenceState& state, int logit_rows) const {
+    std::vector<uint64_t> key = {address(weights_), address(workspace_.data()), static_cast<uint64_t>(logit_rows)};
+    for (const KvView& view : state.attention) {
+        const KvOverlay& overlay = view.overlay;
+        for (const KvSide* side : {&view.k, &view.v}) {
+            key.insert(key.end(), {static_cast<uint64_t>(side->format), static_cast<uint64_t>(side->rotate),
+                                   address(side->payload), address(side->scales), address(side->open)});
+        }
+        for (const int64_t number : {overlay.sinks, overlay.window, overlay.window_from, view.masked_first,
+                                     view.masked_cells, static_cast<int64_t>(view.encoder)}) {
+            key.push_back(static_cast<uint64_t>(number));
+        }
+        for (const f16_bits* copies : {overlay.sink_k, overlay.sink_v, overlay.ring_k, overlay.ring_v}) {
+            key.push_back(address(copies));
+        }
+    }
+    for (const SequenceState::DeltaNet& layer : state.delta_net) {
+        key.insert(key.end(), {address(layer.conv), address(layer.state)});
+    }
+    return key;
 }
 
 Status Forward::finished(int64_t first_position, int tokens) {
@@ -191,20 +234,32 @@ Status Forward::finished(int64_t first_position, int tokens) {
                                                first_position, first_position + tokens - 1)};
 }
 
+// Where the back end's memory is not ordinary memory: into its buffer, from which what the last rows leave there is
+// still to be fetched.
 void Forward::write_logits(const float* h, int rows, float* logits) {
     const int64_t vocab = weights_->head.rows;
     if (logits_.bytes() == 0) {
         const MatmulTarget target{weights_->head, logits, vocab, false};
         return backend_->matmul(h, rows, {&target, 1});
     }
-    const int64_t most = static_cast<int64_t>(logits_.bytes()) / (vocab * static_cast<int64_t>(sizeof(float)));
-    for (int64_t first = 0; first < rows; first += most) {
-        const int64_t count = std::min(most, rows - first);
+    for (int64_t first = 0; first < rows; first += logit_buffer_rows()) {
+        if (first > 0) fetch_logits(static_cast<int>(first), logits);
+        const int64_t count = std::min(logit_buffer_rows(), rows - first);
         const MatmulTarget target{weights_->head, logits_.as<float>(), vocab, false};
         backend_->matmul(h + first * config_->hidden, static_cast<int>(count), {&target, 1});
-        backend_->memory().download(logits + first * vocab, logits_.data(),
-                                    static_cast<size_t>(count * vocab) * sizeof(float));
     }
+}
+
+// The last of `rows` rows, those that share the buffer.
+void Forward::fetch_logits(int rows, float* logits) {
+    if (rows == 0 || logits_.bytes() == 0) return;
+    const int64_t first = (rows - 1) / logit_buffer_rows() * logit_buffer_rows();
+    const auto bytes = static_cast<size_t>((rows - first) * weights_->head.rows) * sizeof(float);
+    backend_->memory().download(logits + first * weights_->head.rows, logits_.data(), bytes);
+}
+
+int64_t Forward::logit_buffer_rows() const {
+    return static_cast<int64_t>(logits_.bytes()) / (weights_->head.rows * static_cast<int64_t>(sizeof(float)));
 }
 
 void Forward::show_probe(int layer, const float* x, int tokens) const {

@@ -54,6 +54,8 @@ class Forward {
   private:
     struct Workspace;
     Forward() = default;
+    Status run_layers(const SequenceState& state, int64_t first_position, int tokens, const Workspace& work);
+    std::vector<uint64_t> pass_key(const SequenceState& state, int logit_rows) const;
     bool attention_layer(const AttentionWeights& weights, const KvView& cache, int64_t first_position, int tokens,
                          const Workspace& work);
     void delta_net_layer(const DeltaNetWeights& weights, const SequenceState::DeltaNet& state, int tokens,
@@ -70,6 +72,8 @@ class Forward {
     Status finished(int64_t first_position, int tokens);
     void show_probe(int layer, const float* x, int tokens) const;
     void write_logits(const float* h, int rows, float* logits);
+    void fetch_logits(int rows, float* logits);
+    int64_t logit_buffer_rows() const;
 
     const HybridConfig* config_ = nullptr;
     const HybridWeights* weights_ = nullptr;

@@ -150,12 +150,14 @@ void time_attention(const Machine& machine, int64_t cells, bool all) {
             }
         }
         if (Status status = backend.finish(); !status) fmt::print("{}\n", status.error().message);
-        const double ms = median_ms(backend, 4, [&] {
+        const uint64_t key[] = {static_cast<uint64_t>(&scheme - kSchemes), static_cast<uint64_t>(cells)};
+        const auto attend = [&] {
             for (const Layer& layer : layers) {
                 backend.attention({layer.view, cells - 1, 1, kHeads, q.as<float>(), gate.as<float>(), k.as<float>(),
                                    v.as<float>(), out.as<float>()});
             }
-        });
+        };
+        const double ms = median_ms(backend, 4, [&] { backend.repeat(key, cells - 1, attend); });
         double bytes = 0;
         for (const KvFormat format : {scheme.k, scheme.v}) {
             bytes += static_cast<double>(kLayers * cells * kKvHeads) *
@@ -206,23 +208,23 @@ void time_matmul(const Machine& machine, WeightType type, int64_t rows, int64_t 
     Matrix w{type, nullptr, rows, cols};
     // Several copies, more than the caches hold.
     const int copies = tokens == 1 ? static_cast<int>(std::max<int64_t>(1, (int64_t{512} << 20) / w.bytes())) : 1;
-    const std::vector<float> random = random_floats(static_cast<size_t>(w.bytes() / 4 + 1), 5);
     std::vector<uint16_t> bits(static_cast<size_t>(w.bytes() / 2));
     for (size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<uint16_t>(0x3000 + (i * 40503u >> 7 & 0x83ff));
     std::vector<Buffer> weights;
     for (int i = 0; i < copies; ++i) weights.push_back(on_device(machine, static_cast<size_t>(w.bytes()), bits.data()));
     const Buffer x = floats_on_device(machine, static_cast<size_t>(cols * tokens), 6);
     const Buffer y = on_device(machine, static_cast<size_t>(rows * tokens) * sizeof(float));
-    const double ms = median_ms(backend, 2,
-                                [&] {
-                                    for (const Buffer& buffer : weights) {
-                                        Matrix matrix = w;
-                                        matrix.data = buffer.data();
-                                        const MatmulTarget target{matrix, y.as<float>(), rows, false};
-                                        backend.matmul(x.as<float>(), tokens, {&target, 1});
-                                    }
-                                }) /
-                      copies;
+    const auto multiply = [&] {
+        for (const Buffer& buffer : weights) {
+            Matrix matrix = w;
+            matrix.data = buffer.data();
+            const MatmulTarget target{matrix, y.as<float>(), rows, false};
+            backend.matmul(x.as<float>(), tokens, {&target, 1});
+        }
+    };
+    const uint64_t key[] = {static_cast<uint64_t>(type), static_cast<uint64_t>(rows), static_cast<uint64_t>(cols),
+                            static_cast<uint64_t>(tokens)};
+    const double ms = median_ms(backend, 2, [&] { backend.repeat(key, 0, multiply); }) / copies;
     const double gb_per_s = static_cast<double>(w.bytes()) / ms / 1e6;
     const double tflops = 2.0 * static_cast<double>(rows * cols) * tokens / ms / 1e9;
     fmt::print("{:<32} {:>8.4f} ms {:>8.1f} GB/s {:>6.1f}% {:>8.1f} TFLOP/s\n", name, ms, gb_per_s,
