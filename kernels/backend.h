@@ -150,8 +150,9 @@ class Backend {
     // Waits for everything that was asked for, and tells what went wrong since the last call: ErrorKind::device, or
     // input where a back end that runs behind its caller could not encode keys or values (see kv_store).
     virtual Status finish() { return {}; }
-    // Runs `work`: calls of this back end that are the same, with the same arguments, whenever `key` is; but for the first
-    // cell of a pass, which is `first_cell` in all of them. A back end may keep a record of the calls and run that.
+    // Runs `work`: calls of this back end that are the same, with the same arguments, whenever `key` is; but for the
+    // first cell of a pass, which is `first_cell` in all of them. A back end may keep a record of the calls and run
+    // that.
     virtual void repeat(std::span<const uint64_t> key, int64_t first_cell, const std::function<void()>& work) {
         (void)key, (void)first_cell;
         work();

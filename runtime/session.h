@@ -107,6 +107,7 @@ class Session {
     const CheckpointStore& checkpoints() const { return checkpoints_; }
     CheckpointStore& checkpoints() { return checkpoints_; }
     int64_t recurrent_bytes() const { return recurrent_.bytes(); }
+    Backend& backend() const { return forward_->backend(); }  // for measurements
 
   private:
     Session(const HybridConfig& config, Forward& forward, const SessionOptions& options, KvCache cache,

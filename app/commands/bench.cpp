@@ -53,14 +53,19 @@ nlohmann::json run_json(const Row& row, const KvShape& shape) {
             {"same_size_bandwidth_share", row.reads_share}};
 }
 
-Result<Row> row_of(const KvSettings& kv, int64_t depth, const SpeedReport& speed, const Options& options,
-                   const ReadBandwidth& memory) {
+Result<Row> row_of(Engine& engine, const KvSettings& kv, int64_t depth, const SpeedReport& speed,
+                   const Options& options, const ReadBandwidth& memory) {
     Row row = {kv, depth, speed, speed.gb_per_s / memory.gb_per_s, 0};
     if (speed.bytes_per_token == 0) return row;
-    const Result<ReadBandwidth> same_size = measure_read_bandwidth(options.model.threads, speed.bytes_per_token);
+    const Result<ReadBandwidth> same_size =
+        measure_read_bandwidth(engine, options.model.threads, speed.bytes_per_token);
     if (!same_size) return same_size.error();
     row.reads_share = speed.gb_per_s / same_size->gb_per_s;
     return row;
+}
+
+std::string reader_of(const ReadBandwidth& bandwidth) {
+    return bandwidth.threads == 0 ? "the GPU" : fmt::format("{} threads", bandwidth.threads);
 }
 
 std::string line_of(const Row& row) {
@@ -85,7 +90,7 @@ Result<std::vector<Row>> measure(Engine& engine, const Options& options, const s
         const Result<std::vector<SpeedReport>> speeds = measure_speed(engine, request, settings, job);
         if (!speeds) return speeds.error();
         for (size_t i = 0; i < settings.size(); ++i) {
-            const Result<Row> row = row_of(settings[i], *depth, (*speeds)[i], options, memory);
+            const Result<Row> row = row_of(engine, settings[i], *depth, (*speeds)[i], options, memory);
             if (!row) return row.error();
             rows.push_back(*row);
             print_result(options.json, line_of(*row));
@@ -108,15 +113,14 @@ int run(const Options& options) {
     const KvShape shape = kv_shape(model.config);
     if (const Status fits = check_all_kv_settings(*settings, shape, info.context_length); !fits)
         return fail(fits.error());
-    const Result<ReadBandwidth> bandwidth = measure_read_bandwidth(options.model.threads);
+    const Result<ReadBandwidth> bandwidth = measure_read_bandwidth(**engine, options.model.threads);
     if (!bandwidth) return fail(bandwidth.error());
 
-    print_result(
-        options.json,
-        fmt::format("{}\n{}; prefill of {} tokens, decode of {}, median of {}\n"
-                    "memory reads at {:.1f} GB/s with {} threads; a token reads {} of weights\n\n",
-                    model_line(model), info.backend, options.prefill_tokens, options.decode_tokens, options.repeat,
-                    bandwidth->gb_per_s, bandwidth->threads, bytes_text(decode_weight_bytes(model))));
+    print_result(options.json, fmt::format("{}\n{}; prefill of {} tokens, decode of {}, median of {}\n"
+                                           "memory reads at {:.1f} GB/s with {}; a token reads {} of weights\n\n",
+                                           model_line(model), info.backend, options.prefill_tokens,
+                                           options.decode_tokens, options.repeat, bandwidth->gb_per_s,
+                                           reader_of(*bandwidth), bytes_text(decode_weight_bytes(model))));
     const Result<std::vector<Row>> rows = measure(**engine, options, *settings, *bandwidth);
     if (!rows) return fail(rows.error());
     nlohmann::json runs = nlohmann::json::array();

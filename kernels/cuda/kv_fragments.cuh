@@ -88,9 +88,9 @@ __device__ inline void load_block(const uint8_t* row, int block, uint32_t* to) {
     }
 }
 
-// Codes of four and of six bits are put into the upper bits of a number's fraction, which then is 16 or 64 more than the
-// code plus its bias; one fused step takes that away and applies the scale. What is taken away is a product of the scale
-// and rounded: that moves a value by less than 1/40 of a code.
+// Codes of four and of six bits are put into the upper bits of a number's fraction, which then is 16 or 64 more than
+// the code plus its bias; one fused step takes that away and applies the scale. What is taken away is a product of the
+// scale and rounded: that moves a value by less than 1/40 of a code.
 __device__ inline uint32_t without(uint32_t raised, float more, __half2 scale) {
     return half2_bits(__hfma2(as_half2(raised), scale, __hmul2_rn(scale, __float2half2_rn(-more))));
 }

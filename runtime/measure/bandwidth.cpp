@@ -8,6 +8,7 @@
 #include "kernels/base/buffer.h"
 #include "kernels/base/memory_platform.h"
 #include "kernels/base/thread_pool.h"
+#include "kernels/cuda/cuda.h"
 
 namespace octavo {
 namespace {
@@ -69,6 +70,18 @@ Result<ReadBandwidth> measure_read_bandwidth(int threads, int64_t buffer_bytes) 
         if (sum != share_words * 0x0101010101010101u)
             return Error{ErrorKind::device, "Memory gave back other bytes than were written to it: test this machine."};
     return ReadBandwidth{static_cast<double>(bytes) / best_seconds / 1e9, pool.threads(), static_cast<int64_t>(bytes)};
+}
+
+Result<ReadBandwidth> measure_read_bandwidth(Engine& engine, int threads, int64_t buffer_bytes) {
+    if (engine.info().place == HostMemory().place()) return measure_read_bandwidth(threads, buffer_bytes);
+    const char* const session_name = "bandwidth measurement";
+    const int64_t bytes =
+        buffer_bytes > 0 ? buffer_bytes : std::min(kLargestBuffer, static_cast<int64_t>(engine.info().free_bytes) / 4);
+    const Result<double> measured =
+        engine.call(session_name, [&](Session& session) { return cuda_read_gb_per_s(session.backend(), bytes); });
+    engine.close_session(session_name);
+    if (!measured) return measured.error();
+    return ReadBandwidth{*measured, 0, bytes};
 }
 
 }  // namespace octavo
