@@ -145,18 +145,30 @@ struct Combine {
     Finish finish;
 };
 
-// A block to a head of a token: its threads take the dimensions, four slices of the splits at a time.
+// A block to a head of a token. A thread takes four dimensions in one of 16 slices of the splits.
 __global__ void __launch_bounds__(1024) combine_kernel(Combine op) {
-    constexpr int kSlices = 4;
+    constexpr int kDim = 256;
+    constexpr int kQuads = kDim / 4;
+    constexpr int kSlices = 1024 / kQuads;
     extern __shared__ float factors[];  // [splits]
-    __shared__ float slices[kSlices][kThreads];
-    __shared__ float row[kThreads];
+    __shared__ __align__(16) float slices[kSlices][kDim];
+    __shared__ float row[kDim];
     __shared__ float reduced[kWarp];
     const int head = blockIdx.x;
     const int64_t token = blockIdx.y;
     const int64_t first = (token * op.finish.heads + head) * op.splits;
-    const int dim = op.finish.dim;
 
+    // The sums are fetched before it is known how much each counts.
+    constexpr int kHeld = 9;
+    const int quad = threadIdx.x % kQuads;
+    const int slice = threadIdx.x / kQuads;
+    const auto* sums = reinterpret_cast<const float4*>(op.sums) + first * kQuads + quad;
+    float4 held[kHeld];
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) {
+        const int s = slice + i * kSlices;
+        held[i] = s < op.splits ? sums[s * kQuads] : float4{};
+    }
     float largest = -INFINITY;
     for (int s = threadIdx.x; s < op.splits; s += blockDim.x) largest = fmaxf(largest, op.softmax[first + s].x);
     largest = block_max(largest, reduced);
@@ -168,17 +180,24 @@ __global__ void __launch_bounds__(1024) combine_kernel(Combine op) {
     }
     sum = block_sum(sum, reduced);
 
-    const int i = threadIdx.x % kThreads;
-    const int slice = threadIdx.x / kThreads;
-    float value = 0;
-#pragma unroll 8
-    for (int s = slice; s < op.splits; s += kSlices) {
-        value = fmaf(op.sums[(first + s) * dim + i], factors[s], value);
+    float4 value = {};
+    const auto add = [&](const float4& share, float factor) {
+        value.x = fmaf(share.x, factor, value.x);
+        value.y = fmaf(share.y, factor, value.y);
+        value.z = fmaf(share.z, factor, value.z);
+        value.w = fmaf(share.w, factor, value.w);
+    };
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) {
+        const int s = slice + i * kSlices;
+        if (s < op.splits) add(held[i], factors[s]);
     }
-    slices[slice][i] = value;
+    for (int s = slice + kHeld * kSlices; s < op.splits; s += kSlices) add(sums[s * kQuads], factors[s]);
+    *reinterpret_cast<float4*>(&slices[slice][4 * quad]) = value;
     __syncthreads();
-    if (slice == 0) {
+    for (int i = threadIdx.x; i < kDim; i += blockDim.x) {
         float total = 0;
+#pragma unroll
         for (int s = 0; s < kSlices; ++s) total += slices[s][i];
         row[i] = sum == 0 ? 0.0f : total / sum;
     }
@@ -209,7 +228,7 @@ void CudaBackend::attention(const Attention& op) {
         const int groups = ceil_div(op.heads / op.cache.kv_heads, 8);
         const int at_once = tensor_attention_blocks(split) * multiprocessors_;
         split.splits = std::max(1, at_once / (op.cache.kv_heads * groups * op.tokens));
-        if (needs_fresh && split.splits > 4 * kSpecialSplits) split.special_splits = kSpecialSplits;
+        if (needs_fresh && split.splits > 4 * kSpecialSplits) split.special_splits = special_splits(split);
     }
     const int64_t shares = tensor ? int64_t{op.tokens} * op.heads * split.splits : 0;
     const auto padded = [](int64_t bytes) { return (bytes + 255) / 256 * 256; };
@@ -220,7 +239,8 @@ void CudaBackend::attention(const Attention& op) {
     if (base == nullptr) return;
 
     auto* const fresh = reinterpret_cast<f16_bits*>(base);
-    if (needs_fresh) {
+    const bool one_token = tensor && op.tokens == 1;  // its copies are made on the way
+    if (needs_fresh && !one_token) {
         const auto blocks = static_cast<unsigned>(ceil_div<int64_t>(fresh_values, kThreads));
         fresh_kernel<<<blocks, kThreads, 0, stream_>>>(op.k_new, op.v_new, fresh_values, fresh);
         launched();
@@ -239,6 +259,10 @@ void CudaBackend::attention(const Attention& op) {
         float32_kernel<<<heads, kThreads, static_cast<size_t>(dim) * sizeof(float), stream_>>>(exact);
         launched();
         return;
+    }
+    if (one_token) {
+        split.new_k = op.k_new;
+        split.new_v = op.v_new;
     }
     split.fresh_k = fresh;
     split.fresh_v = fresh + fresh_values;

@@ -15,6 +15,8 @@ struct SplitAttention {
     Cache cache;
     const f16_bits* fresh_k;  // [T][kv_heads][head_dim] the pass's own cells; nullptr where nothing reads copies
     const f16_bits* fresh_v;
+    const float* new_k;  // [kv_heads][head_dim] instead, of a pass of one cell; nullptr for more
+    const float* new_v;
     const int64_t* first_cell;
     const float* q;  // [T][heads][head_dim]
     int heads;
@@ -26,6 +28,8 @@ struct SplitAttention {
 
 // Runs the kernel of the formats; rows of 256 values. `blocks` [splits][kv_heads * column groups][T].
 void run_tensor_attention(const SplitAttention& op, int tokens, cudaStream_t stream);
+// kSpecialSplits where that kernel reads the bulk apart from the copies, else 0.
+int special_splits(const SplitAttention& op);
 // Blocks of it that a multiprocessor holds at once.
 int tensor_attention_blocks(const SplitAttention& op);
 

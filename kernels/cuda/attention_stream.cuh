@@ -1,6 +1,6 @@
-// The long middle of a sequence: tiles of packed cells that are all attended, and all read from the bulk. What a tile
-// needs is under way while the one before is worked on: its keys since the scores of the tile before were known, its
-// values since its own keys were taken up.
+// The long middle of a sequence: packed cells that are all attended, and all read from the bulk. What a step needs is
+// under way while the one before is worked on: its keys since the scores of that were known, its values since its own
+// keys were taken up. Steps are short, 16 cells, since the first round of a long loop waits for its instructions.
 #pragma once
 
 #include "kernels/cuda/attention_tile.cuh"
@@ -31,50 +31,41 @@ struct BulkRows {
 
 template <KvFormat f>
 struct StreamedKeys {
-    KeyRow<f, false> rows[2][2];  // [half][g, g + 8]
+    static constexpr int kHalves = 1;  // of 16 cells, in a step
+    KeyRow<f, false> rows[2];          // of cells g and g + 8
 
-    __device__ void load(const BulkRows& k, int64_t tile) {
+    __device__ void load(const BulkRows& k, int64_t first_cell) {
         const int lane = threadIdx.x % kWarp;
         const int t = lane % 4;
-        const int64_t cell = tile * kTileCells + lane / 4;
-        const uint8_t* payload = k.payload + cell * k.payload_step;
-        const f16_bits* scales = k.scales + cell * k.scale_step;
+        const int64_t cell = first_cell + lane / 4;
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
+        for (int i = 0; i < 2; ++i) {
+            rows[i].load(k.payload + (cell + 8 * i) * k.payload_step, t);
+            const f16_bits* scales = k.scales + (cell + 8 * i) * k.scale_step + t;
 #pragma unroll
-            for (int i = 0; i < 2; ++i) {
-                const int next = 16 * half + 8 * i;
-                KeyRow<f, false>& row = rows[half][i];
-                row.load(payload + next * k.payload_step, t);
-#pragma unroll
-                for (int part = 0; part < 2; ++part) {
-                    const f16_bits scale = __ldg(scales + next * k.scale_step + t + 4 * part);
-                    row.scale[part] = __half2half2(__ushort_as_half(scale));
-                }
+            for (int part = 0; part < 2; ++part) {
+                rows[i].scale[part] = __half2half2(__ushort_as_half(__ldg(scales + 4 * part)));
             }
         }
     }
-    // What load began is there to be used; for keys that wait elsewhere than in registers.
+    // What `load` began is to be used now; for keys that wait elsewhere than in registers.
     __device__ void arrive() {}
 
-    __device__ void scores(const uint32_t (&q)[8][4], const Tables& tables, float (&s)[2][4]) const {
+    __device__ void scores(const uint32_t (&q)[8][4], const Tables& tables, float (&s)[1][4]) const {
+        float parts[2][4] = {};  // two chains of sums, half as long
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            float parts[2][4] = {};  // two chains of sums, half as long
+        for (int unit = 0; unit < 8; ++unit) {
+            uint32_t low[4], high[4];
+            unpack_cell<f>(rows[0].words[unit / 4], unit % 4, rows[0].scale[unit / 4], tables, low);
+            unpack_cell<f>(rows[1].words[unit / 4], unit % 4, rows[1].scale[unit / 4], tables, high);
 #pragma unroll
-            for (int unit = 0; unit < 8; ++unit) {
-                uint32_t low[4], high[4];
-                unpack_cell<f>(rows[half][0].words[unit / 4], unit % 4, rows[half][0].scale[unit / 4], tables, low);
-                unpack_cell<f>(rows[half][1].words[unit / 4], unit % 4, rows[half][1].scale[unit / 4], tables, high);
-#pragma unroll
-                for (int step = 0; step < 2; ++step) {
-                    const uint32_t fragment[4] = {low[2 * step], high[2 * step], low[2 * step + 1], high[2 * step + 1]};
-                    mma_f16(parts[step], fragment, q[unit][2 * step], q[unit][2 * step + 1]);
-                }
+            for (int step = 0; step < 2; ++step) {
+                const uint32_t fragment[4] = {low[2 * step], high[2 * step], low[2 * step + 1], high[2 * step + 1]};
+                mma_f16(parts[step], fragment, q[unit][2 * step], q[unit][2 * step + 1]);
             }
-#pragma unroll
-            for (int i = 0; i < 4; ++i) s[half][i] = parts[0][i] + parts[1][i];
         }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) s[0][i] = parts[0][i] + parts[1][i];
     }
 };
 
@@ -89,12 +80,14 @@ struct ChannelStage {
 
 template <>
 struct StreamedKeys<KvFormat::q2c> {
+    static constexpr int kHalves = 2;
     uint4 codes[4];  // 16 bytes at lane + 32 i of a group's 2 KiB
     uint4 scales;
     ChannelStage* stage;  // the warp's own
 
-    __device__ void load(const BulkRows& k, int64_t tile) {
+    __device__ void load(const BulkRows& k, int64_t first_cell) {
         const int lane = threadIdx.x % kWarp;
+        const int64_t tile = first_cell / kTileCells;
         const auto* from = reinterpret_cast<const uint4*>(k.payload + tile * k.payload_step);
 #pragma unroll
         for (int i = 0; i < 4; ++i) codes[i] = __ldg(from + lane + 32 * i);
@@ -158,43 +151,35 @@ struct StreamedKeys<KvFormat::q2c> {
 
 template <KvFormat f>
 struct StreamedValues {
-    uint32_t words[2][4][words_of_32(f)];  // [half][cell]
-    f16_bits scales[2][4];
+    uint32_t words[4][words_of_32(f)];  // of cells 2t, 2t + 1, 2t + 8, 2t + 9
+    f16_bits scales[4];
 
-    __device__ void load(const BulkRows& v, int64_t tile) {
+    __device__ void load(const BulkRows& v, int64_t first_cell) {
         const int lane = threadIdx.x % kWarp;
         const int g = lane / 4;
-        const int64_t cell = tile * kTileCells + 2 * (lane % 4);
-        const uint8_t* payload = v.payload + cell * v.payload_step;
-        const f16_bits* from = v.scales + cell * v.scale_step + g;
+        const int64_t cell = first_cell + 2 * (lane % 4);
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                const int next = 16 * half + i % 2 + i / 2 * 8;
-                load_block<f>(payload + next * v.payload_step, g, words[half][i]);
-                scales[half][i] = __ldg(from + next * v.scale_step);
-            }
+        for (int i = 0; i < 4; ++i) {
+            const int64_t at = cell + i % 2 + i / 2 * 8;
+            load_block<f>(v.payload + at * v.payload_step, g, words[i]);
+            scales[i] = __ldg(v.scales + at * v.scale_step + g);
         }
     }
-    __device__ void add(const uint32_t (&p)[2][2], const Tables& tables, float (&o)[16][4]) const {
+    __device__ void add(const uint32_t (&p)[2], const Tables& tables, float (&o)[16][4]) const {
+        __half scale[4];
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            __half scale[4];
+        for (int i = 0; i < 4; ++i) scale[i] = __ushort_as_half(scales[i]);
+        const __half2 near = __halves2half2(scale[0], scale[1]);
+        const __half2 far = __halves2half2(scale[2], scale[3]);
 #pragma unroll
-            for (int i = 0; i < 4; ++i) scale[i] = __ushort_as_half(scales[half][i]);
-            const __half2 near = __halves2half2(scale[0], scale[1]);
-            const __half2 far = __halves2half2(scale[2], scale[3]);
+        for (int unit = 0; unit < 4; ++unit) {
+            uint32_t a[8], b[8];
+            unpack_cells<f>(words[0], words[1], unit, near, tables, a);
+            unpack_cells<f>(words[2], words[3], unit, far, tables, b);
 #pragma unroll
-            for (int unit = 0; unit < 4; ++unit) {
-                uint32_t a[8], b[8];
-                unpack_cells<f>(words[half][0], words[half][1], unit, near, tables, a);
-                unpack_cells<f>(words[half][2], words[half][3], unit, far, tables, b);
-#pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    const uint32_t fragment[4] = {a[2 * i], a[2 * i + 1], b[2 * i], b[2 * i + 1]};
-                    mma_f16(o[unit * 4 + i], fragment, p[half][0], p[half][1]);
-                }
+            for (int i = 0; i < 4; ++i) {
+                const uint32_t fragment[4] = {a[2 * i], a[2 * i + 1], b[2 * i], b[2 * i + 1]};
+                mma_f16(o[unit * 4 + i], fragment, p[0], p[1]);
             }
         }
     }
@@ -205,24 +190,31 @@ template <KvFormat kf, KvFormat vf>
 __device__ inline void attend_stream(const Source& k, const Source& v, int64_t first, int64_t end, int step,
                                      ChannelStage* stage, const Tables& tables, WarpState& state) {
     if (first >= end) return;
+    using Keys = StreamedKeys<kf>;
+    constexpr int kHalves = Keys::kHalves;
     const BulkRows k_rows(k);
     const BulkRows v_rows(v);
-    StreamedKeys<kf> keys;
+    const auto steps = static_cast<int>(ceil_div<int64_t>(end - first, step)) * (2 / kHalves);
+    const auto cell_of = [&](int i) {
+        if constexpr (kHalves == 2) return (first + int64_t{i} * step) * kTileCells;
+        return (first + int64_t{i / 2} * step) * kTileCells + i % 2 * 16;
+    };
+    Keys keys;
     if constexpr (kf == KvFormat::q2c) keys.stage = stage;
-    // Keys of more words would take too many registers while they wait.
-    constexpr bool kAhead = kf == KvFormat::q2c || words_of_32(kf) <= 4;
-    if (kAhead) keys.load(k_rows, first);
-    for (int64_t tile = first; tile < end; tile += step) {
-        StreamedValues<vf> values;
-        if (!kAhead) keys.load(k_rows, tile);
+    keys.load(k_rows, cell_of(0));
+#pragma unroll 1
+    for (int i = 0; i < steps; ++i) {
+        StreamedValues<vf> values[kHalves];
         keys.arrive();
-        values.load(v_rows, tile);
-        float s[2][4];
+#pragma unroll
+        for (int half = 0; half < kHalves; ++half) values[half].load(v_rows, cell_of(i) + 16 * half);
+        float s[kHalves][4];
         keys.scores(state.q, tables, s);
-        if (kAhead && tile + step < end) keys.load(k_rows, tile + step);
-        uint32_t p[2][2];
+        if (i + 1 < steps) keys.load(k_rows, cell_of(i + 1));
+        uint32_t p[kHalves][2];
         weigh(s, false, state, p);
-        values.add(p, tables, state.o);
+#pragma unroll
+        for (int half = 0; half < kHalves; ++half) values[half].add(p[half], tables, state.o);
     }
 }
 

@@ -152,8 +152,17 @@ __global__ void __launch_bounds__(kWarps* kWarp, 2) tensor_kernel(SplitAttention
     state.largest[0] = state.largest[1] = -INFINITY;
     state.sum[0] = state.sum[1] = 0;
 
-    const Source k{op.cache, op.cache.k, op.fresh_k, first_cell, kv_head};
-    const Source v{op.cache, op.cache.v, op.fresh_v, first_cell, kv_head};
+    __shared__ __align__(16) f16_bits new_rows[2][kRowDim];
+    if (op.new_k != nullptr) {
+        for (int i = threadIdx.x; i < kRowDim; i += blockDim.x) {
+            new_rows[0][i] = to_f16(op.new_k[kv_head * kRowDim + i]);
+            new_rows[1][i] = to_f16(op.new_v[kv_head * kRowDim + i]);
+        }
+        __syncthreads();
+    }
+    const bool one_cell = op.new_k != nullptr;
+    const Source k{op.cache, op.cache.k, op.fresh_k, first_cell, kv_head, one_cell ? new_rows[0] : nullptr};
+    const Source v{op.cache, op.cache.v, op.fresh_v, first_cell, kv_head, one_cell ? new_rows[1] : nullptr};
     const auto attend = [&](int64_t tile) {
         const int64_t cell = tile * kTileCells;
         const TileMasks masks = tile_masks(op.cache, position, cell);
@@ -174,19 +183,32 @@ __global__ void __launch_bounds__(kWarps* kWarp, 2) tensor_kernel(SplitAttention
     if constexpr (streams(kf, vf)) {
         TileRange bulk = bulk_tiles(op.cache, position);
         bulk = {min(bulk.first, tiles), min(bulk.end, tiles)};
+        int64_t first = 0;  // of this split's tiles, and their end
+        int64_t end = tiles;
+        if (op.special_splits > 0) {
+            const int64_t share = share_of(bulk.end - bulk.first, op.splits - op.special_splits);
+            first = bulk.first + (split - op.special_splits) * share;
+            end = min(bulk.end, first + share);
+        } else {
+            const int64_t share = share_of(tiles, op.splits);
+            first = split * share;
+            end = min(tiles, first + share);
+        }
         if (split < op.special_splits) {
             const int64_t others = tiles - (bulk.end - bulk.first);
             for (int64_t i = split * kWarps + warp; i < others; i += op.special_splits * kWarps) {
                 attend(i < bulk.first ? i : i - bulk.first + bulk.end);
             }
-        } else if (op.special_splits > 0) {
-            const int64_t share = share_of(bulk.end - bulk.first, op.splits - op.special_splits);
-            const int64_t first = bulk.first + (split - op.special_splits) * share;
+        } else {
+            int64_t tile = first + warp;
+            for (; tile < min(end, bulk.first); tile += kWarps) attend(tile);
+            const int64_t stop = min(end, bulk.end);
             auto* const stage = reinterpret_cast<ChannelStage*>(shared) + warp;
-            attend_stream<kf, vf>(k, v, first + warp, min(bulk.end, first + share), kWarps, stage, tables, state);
+            attend_stream<kf, vf>(k, v, tile, stop, kWarps, stage, tables, state);
+            if (tile < stop) tile += ceil_div<int64_t>(stop - tile, kWarps) * kWarps;
+            for (; tile < end; tile += kWarps) attend(tile);
         }
-    }
-    if (op.special_splits == 0 || !streams(kf, vf)) {
+    } else {
         const int64_t share = share_of(tiles, op.splits);
         const int64_t end = min(tiles, (split + int64_t{1}) * share);
         for (int64_t tile = split * share + warp; tile < end; tile += kWarps) attend(tile);
@@ -230,6 +252,15 @@ void run_tensor_attention(const SplitAttention& op, int tokens, cudaStream_t str
     const dim3 grid(static_cast<unsigned>(op.splits), static_cast<unsigned>(op.cache.kv_heads * groups),
                     static_cast<unsigned>(tokens));
     kernel_of(op)<<<grid, kWarps * kWarp, 0, stream>>>(op);
+}
+
+int special_splits(const SplitAttention& op) {
+    for (const Instance& instance : kInstances) {
+        if (instance.k == op.cache.k.format && instance.v == op.cache.v.format) {
+            return streams(instance.k, instance.v) ? kSpecialSplits : 0;
+        }
+    }
+    return 0;
 }
 
 int tensor_attention_blocks(const SplitAttention& op) {

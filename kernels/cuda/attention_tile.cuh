@@ -46,6 +46,7 @@ struct Source {
     const f16_bits* fresh;  // FP16 copies of the pass's own cells
     int64_t first_cell;     // of the pass
     int head;
+    const f16_bits* new_row;  // [head_dim] the copy of the pass's only cell; nullptr: see `fresh`
 
     __device__ const uint8_t* bulk(int64_t cell) const {
         return side.payload + unit_of(cache, side, cell, head) * side.payload_bytes;
@@ -54,6 +55,7 @@ struct Source {
         return side.scales + unit_of(cache, side, cell, head) * side.scale_count;
     }
     __device__ const uint8_t* copy(int64_t cell) const {
+        if (new_row != nullptr && cell >= first_cell) return reinterpret_cast<const uint8_t*>(new_row);
         return reinterpret_cast<const uint8_t*>(copy_of(cache, side, fresh, first_cell, cell, head));
     }
     // Of block `block`, twice: one scale a block, or one a row.
@@ -70,6 +72,7 @@ struct KeyRow {
     uint32_t words[2][words_of_32(f)];
     __half2 scale[2];
 
+    template <bool bulk = true>
     __device__ void load(const uint8_t* row, int t) {
 #pragma unroll
         for (int part = 0; part < 2; ++part) {
@@ -77,7 +80,7 @@ struct KeyRow {
 #pragma unroll
                 for (int i = 0; i < 4; ++i) load_16(row + 64 * (4 * part + i) + 16 * t, words[part] + 4 * i);
             } else {
-                load_block<f>(row, t + 4 * part, words[part]);
+                load_block<f, bulk>(row, t + 4 * part, words[part]);
             }
         }
     }
@@ -131,7 +134,7 @@ __device__ inline void rows_scores(const Source& k, const Tile& tile, const uint
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             const int64_t cell = tile.cell(16 * half + 8 * i + g);
-            rows[i].load(copies ? k.copy(cell) : k.bulk(cell), t);
+            rows[i].template load<!copies>(copies ? k.copy(cell) : k.bulk(cell), t);
             if constexpr (!is_plain(f)) rows[i].load_scales(k, cell, t);
         }
         if (f == KvFormat::bf16 || (is_plain(f) && bf16)) {
@@ -189,13 +192,13 @@ __device__ inline void channel_scores(const Source& k, const Tile& tile, const u
 // ---- values ----
 
 // The part of a lane of one cell's row: 32 dimensions.
-template <KvFormat f, bool spread>
+template <KvFormat f, bool spread, bool bulk>
 __device__ inline void load_value_row(const uint8_t* row, int g, uint32_t (&words)[words_of_32(f)]) {
     if constexpr (spread) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) load_16(row + 128 * i + 16 * g, words + 4 * i);
     } else {
-        load_block<f>(row, g, words);
+        load_block<f, bulk>(row, g, words);
     }
 }
 
@@ -213,7 +216,7 @@ __device__ inline void rows_values(const Source& v, const Tile& tile, const uint
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const int64_t cell = tile.cell(16 * half + 2 * t + i % 2 + i / 2 * 8);
-            load_value_row<f, is_plain(vf)>(copies ? v.copy(cell) : v.bulk(cell), g, words[i]);
+            load_value_row<f, is_plain(vf), !copies>(copies ? v.copy(cell) : v.bulk(cell), g, words[i]);
             if constexpr (!is_plain(f)) scales[i] = v.scale(v.scales(cell), g);
         }
         const __half2 near = __halves2half2(scales[0], scales[1]);
@@ -319,12 +322,12 @@ __device__ inline void tile_values(const Source& v, bool copies, const Tile& til
     }
 }
 
-// The softmax of 32 more cells: scores become weights, p[half] their B fragments, and what was summed before is brought
-// to the new largest score.
-template <bool bf16>
-__device__ inline void pack_weights(const float (&s)[2][4], uint32_t (&p)[2][2]) {
+// The softmax of 16 or 32 more cells: scores become weights, p[half] their B fragments, and what was summed before is
+// brought to the new largest score.
+template <bool bf16, int halves>
+__device__ inline void pack_weights(const float (&s)[halves][4], uint32_t (&p)[halves][2]) {
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
+    for (int half = 0; half < halves; ++half) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             const float first = s[half][2 * i];
@@ -334,12 +337,13 @@ __device__ inline void pack_weights(const float (&s)[2][4], uint32_t (&p)[2][2])
     }
 }
 
-__device__ inline void weigh(float (&s)[2][4], bool bf16, WarpState& state, uint32_t (&p)[2][2]) {
+template <int halves>
+__device__ inline void weigh(float (&s)[halves][4], bool bf16, WarpState& state, uint32_t (&p)[halves][2]) {
     // Weights may be relative to a largest score of before, as long as none becomes larger than FP16 holds well.
     constexpr float kMargin = 8;
     float largest[2] = {state.largest[0], state.largest[1]};
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
+    for (int half = 0; half < halves; ++half) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) largest[i % 2] = fmaxf(largest[i % 2], s[half][i]);
     }
@@ -360,7 +364,7 @@ __device__ inline void weigh(float (&s)[2][4], bool bf16, WarpState& state, uint
         }
     }
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
+    for (int half = 0; half < halves; ++half) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             s[half][i] = exp2f(s[half][i] - state.largest[i % 2]);

@@ -58,8 +58,11 @@ struct Tables {
     }
 };
 
+// `bulk`: from memory that nothing writes while the kernel runs; else from anywhere.
+template <bool bulk = true>
 __device__ inline void load_16(const uint8_t* from, uint32_t* to) {
-    const uint4 raw = __ldg(reinterpret_cast<const uint4*>(from));
+    const auto* at = reinterpret_cast<const uint4*>(from);
+    const uint4 raw = bulk ? __ldg(at) : *at;
     to[0] = raw.x, to[1] = raw.y, to[2] = raw.z, to[3] = raw.w;
 }
 __device__ inline void load_8(const uint8_t* from, uint32_t* to) {
@@ -68,11 +71,11 @@ __device__ inline void load_8(const uint8_t* from, uint32_t* to) {
 }
 
 // Block `block` of 32 values of a row.
-template <KvFormat f>
+template <KvFormat f, bool bulk = true>
 __device__ inline void load_block(const uint8_t* row, int block, uint32_t* to) {
     if constexpr (is_plain(f)) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) load_16(row + block * 64 + 16 * i, to + 4 * i);
+        for (int i = 0; i < 4; ++i) load_16<bulk>(row + block * 64 + 16 * i, to + 4 * i);
     } else if constexpr (f == KvFormat::q6_0) {
         load_16(row + block * 16, to);
         load_8(row + kRowDim / 2 + block * 8, to + 4);

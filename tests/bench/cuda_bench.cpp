@@ -110,6 +110,7 @@ Layer make_layer(const Machine& machine, KvFormat k, KvFormat v, int64_t cells, 
 struct Scheme {
     const char* name;
     KvFormat k, v;
+    bool copies = true;  // FP16 window and sinks, where the format has them
 };
 constexpr Scheme kSchemes[] = {
     {"f16", KvFormat::f16, KvFormat::f16},
@@ -117,6 +118,7 @@ constexpr Scheme kSchemes[] = {
     {"q8_0", KvFormat::q8_0, KvFormat::q8_0},
     {"q6_0", KvFormat::q6_0, KvFormat::q6_0},
     {"q4_0", KvFormat::q4_0, KvFormat::q4_0},
+    {"q4_0, no copies", KvFormat::q4_0, KvFormat::q4_0, false},
     {"q2k", KvFormat::q2c, KvFormat::q4_0},
     {"k=q8_0,v=q4_0", KvFormat::q8_0, KvFormat::q4_0},
     {"fp8_e4m3", KvFormat::fp8_e4m3, KvFormat::fp8_e4m3},
@@ -135,10 +137,11 @@ void time_attention(const Machine& machine, int64_t cells, bool all) {
     const Buffer out = on_device(machine, kHeads * kDim * sizeof(float));
     for (const Scheme& scheme : kSchemes) {
         const std::string name = fmt::format("attention {} {}K", scheme.name, cells / 1024);
-        if (!machine.wants(name) || (!all && &scheme - kSchemes > 6)) continue;
+        if (!machine.wants(name) || (!all && &scheme - kSchemes > 7)) continue;
         std::vector<Layer> layers;
         for (int i = 0; i < kLayers; ++i) {
-            layers.push_back(make_layer(machine, scheme.k, scheme.v, cells, !kv_format_spec(scheme.v).raw()));
+            layers.push_back(
+                make_layer(machine, scheme.k, scheme.v, cells, scheme.copies && !kv_format_spec(scheme.v).raw()));
         }
         const auto rows = [&](const Layer& layer, int64_t first, int count) {
             return KvRows{layer.view, first, count, k.as<float>(), v.as<float>()};
