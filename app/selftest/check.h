@@ -31,7 +31,6 @@ class CheckContext {
     CheckContext(DeviceChoice device, int threads) : device_(device), threads_(threads) {}
 
     DeviceChoice device() const { return device_; }
-    int threads() const { return threads_; }
     EngineOptions engine_options() const;
     Result<std::shared_ptr<const Model>> model();  // the bundled one
     Result<Engine*> engine();                      // for it, with an f16 cache

@@ -55,11 +55,13 @@ CheckOutcome split_prompt_agrees(CheckContext& context) {
     const auto split = all_logits(**engine, *ids, 1);
     if (!split) return CheckOutcome::failed(split.error().message);
     const double difference = relative_rms_difference(*whole, *split);
-    if (difference <= kSplitLogitTolerance) return CheckOutcome::passed();
+    // A GPU multiplies many tokens with 16-bit factors, and one token in float32.
+    const double allowed = (*engine)->info().device == "cuda" ? kFastLogitTolerance : kSplitLogitTolerance;
+    if (difference <= allowed) return CheckOutcome::passed();
     return CheckOutcome::failed(
         fmt::format("reading token by token changes the logits by {:.2e} of their size "
                     "(allowed: {:.0e})",
-                    difference, kSplitLogitTolerance));
+                    difference, allowed));
 }
 
 constexpr Check kChecks[] = {

@@ -34,8 +34,9 @@ class SelfTest {
 
     void run_kernel_checks() {
         for (const KernelCheck& check : kernel_checks())
-            run(fmt::format("kernels against the reference: {}", check.name),
-                [&](CheckContext& context) { return CheckOutcome::from(check_kernel(check, context.threads())); });
+            run(fmt::format("kernels against the reference: {}", check.name), [&](CheckContext& context) {
+                return CheckOutcome::from(check_kernel(check, context.engine_options()));
+            });
     }
 
     void run_table(std::span<const Check> checks) {

@@ -1,6 +1,6 @@
 // The long middle of a sequence: packed cells that are all attended, and all read from the bulk. What a step needs is
 // under way while the one before is worked on: its keys since the scores of that were known, its values since its own
-// keys were taken up. Steps are short, 16 cells, since the first round of a long loop waits for its instructions.
+// keys were taken up. A step is 32 cells where these need few registers, else 16.
 #pragma once
 
 #include "kernels/cuda/attention_tile.cuh"
@@ -31,41 +31,47 @@ struct BulkRows {
 
 template <KvFormat f>
 struct StreamedKeys {
-    static constexpr int kHalves = 1;  // of 16 cells, in a step
-    KeyRow<f, false> rows[2];          // of cells g and g + 8
+    static constexpr int kHalves = words_of_32(f) <= 4 ? 2 : 1;  // of 16 cells, in a step
+    KeyRow<f, false> rows[kHalves][2];                           // of cells g and g + 8
 
     __device__ void load(const BulkRows& k, int64_t first_cell) {
         const int lane = threadIdx.x % kWarp;
         const int t = lane % 4;
         const int64_t cell = first_cell + lane / 4;
 #pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            rows[i].load(k.payload + (cell + 8 * i) * k.payload_step, t);
+        for (int i = 0; i < 2 * kHalves; ++i) {
+            KeyRow<f, false>& row = rows[i / 2][i % 2];
+            row.load(k.payload + (cell + 8 * i) * k.payload_step, t);
             const f16_bits* scales = k.scales + (cell + 8 * i) * k.scale_step + t;
 #pragma unroll
             for (int part = 0; part < 2; ++part) {
-                rows[i].scale[part] = __half2half2(__ushort_as_half(__ldg(scales + 4 * part)));
+                row.scale[part] = __half2half2(__ushort_as_half(__ldg(scales + 4 * part)));
             }
         }
     }
     // What `load` began is to be used now; for keys that wait elsewhere than in registers.
     __device__ void arrive() {}
 
-    __device__ void scores(const uint32_t (&q)[8][4], const Tables& tables, float (&s)[1][4]) const {
-        float parts[2][4] = {};  // two chains of sums, half as long
+    __device__ void scores(const uint32_t (&q)[8][4], const Tables& tables, float (&s)[kHalves][4]) const {
 #pragma unroll
-        for (int unit = 0; unit < 8; ++unit) {
-            uint32_t low[4], high[4];
-            unpack_cell<f>(rows[0].words[unit / 4], unit % 4, rows[0].scale[unit / 4], tables, low);
-            unpack_cell<f>(rows[1].words[unit / 4], unit % 4, rows[1].scale[unit / 4], tables, high);
+        for (int half = 0; half < kHalves; ++half) {
+            const KeyRow<f, false>& a = rows[half][0];
+            const KeyRow<f, false>& b = rows[half][1];
+            float parts[2][4] = {};  // two chains of sums, half as long
 #pragma unroll
-            for (int step = 0; step < 2; ++step) {
-                const uint32_t fragment[4] = {low[2 * step], high[2 * step], low[2 * step + 1], high[2 * step + 1]};
-                mma_f16(parts[step], fragment, q[unit][2 * step], q[unit][2 * step + 1]);
+            for (int unit = 0; unit < 8; ++unit) {
+                uint32_t low[4], high[4];
+                unpack_cell<f>(a.words[unit / 4], unit % 4, a.scale[unit / 4], tables, low);
+                unpack_cell<f>(b.words[unit / 4], unit % 4, b.scale[unit / 4], tables, high);
+#pragma unroll
+                for (int step = 0; step < 2; ++step) {
+                    const uint32_t fragment[4] = {low[2 * step], high[2 * step], low[2 * step + 1], high[2 * step + 1]};
+                    mma_f16(parts[step], fragment, q[unit][2 * step], q[unit][2 * step + 1]);
+                }
             }
-        }
 #pragma unroll
-        for (int i = 0; i < 4; ++i) s[0][i] = parts[0][i] + parts[1][i];
+            for (int i = 0; i < 4; ++i) s[half][i] = parts[0][i] + parts[1][i];
+        }
     }
 };
 

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <vector>
 
+#include "kernels/cuda/cuda.h"
+#include "kernels/host_arrays.h"
 #include "runtime/kv/kv_cache.h"
 #include "runtime/verify/check_inputs.h"
 
@@ -220,6 +222,18 @@ Status check_lookups(Backend& reference, Backend& tested) {
     return {};
 }
 
+// What open_backend gives, with a GPU's float32 kernels.
+Result<std::unique_ptr<Backend>> open_float32(const DeviceOptions& options) {
+    if (options.device != DeviceChoice::cpu) {
+        Result<std::unique_ptr<Backend>> cuda =
+            make_cuda_backend({.budget_bytes = options.gpu_budget_bytes, .float32 = true});
+        if (cuda || options.device == DeviceChoice::cuda) return cuda;
+    }
+    DeviceOptions cpu = options;
+    cpu.device = DeviceChoice::cpu;
+    return open_backend(cpu);
+}
+
 constexpr KernelCheck kChecks[] = {
     {"matrix product", check_matmul}, {"mixture of experts", check_moe},
     {"norms", check_norms},           {"head norm and rotary", check_rope},
@@ -231,11 +245,13 @@ constexpr KernelCheck kChecks[] = {
 
 std::span<const KernelCheck> kernel_checks() { return kChecks; }
 
-Status check_kernel(const KernelCheck& check, int threads) {
+Status check_kernel(const KernelCheck& check, const DeviceOptions& options) {
     const std::unique_ptr<Backend> reference = make_reference_backend();
-    const std::unique_ptr<Backend> tested = make_cpu_backend(threads, detect_cpu_isa());
-    if (!reference || !tested) return Error{ErrorKind::memory, "There is no memory for a back end's workspace."};
+    Result<std::unique_ptr<Backend>> opened = open_float32(options);
+    if (!opened) return opened.error();
+    const std::unique_ptr<Backend> tested = on_host_arrays(std::move(*opened));
     Status status = check.run(*reference, *tested);
+    if (status) status = tested->finish();
     if (!status) return Error{status.error().kind, fmt::format("on {}: {}", tested->name(), status.error().message)};
     return status;
 }

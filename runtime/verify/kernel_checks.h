@@ -1,4 +1,4 @@
-// Every operation of the fast CPU back end against the reference, on small random inputs with odd sizes: that the
+// Every operation of the fast back end against the reference, on small random inputs with odd sizes: that the
 // instruction set chosen for this machine computes what it should here. The full comparison, by input family, is in
 // the tests.
 //
@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "kernels/backend.h"
+#include "runtime/engine.h"
 
 namespace octavo {
 
@@ -19,7 +20,7 @@ struct KernelCheck {
 
 std::span<const KernelCheck> kernel_checks();
 
-// On the best instruction set of this machine. The error names the place and both values.
-Status check_kernel(const KernelCheck& check, int threads);
+// On the best instruction set of this machine, or its GPU in float32. The error names the place and both values.
+Status check_kernel(const KernelCheck& check, const DeviceOptions& options);
 
 }  // namespace octavo

@@ -136,6 +136,7 @@ TEST(RecallRun, StoppedRunGoesOnToTheSameResult) {
 class SwappedNibble : public Backend {
   public:
     explicit SwappedNibble(std::unique_ptr<Backend> sound) : sound_(std::move(sound)) {}
+    Memory& memory() override { return sound_->memory(); }
 
     bool kv_store(const KvRows& rows) override {
         if (!sound_->kv_store(rows)) return false;
