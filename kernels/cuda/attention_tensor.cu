@@ -1,68 +1,13 @@
-// Attention on the tensor cores: decode, and prefill one token a block. A block of four warps takes a share of the
-// sequence, a warp every fourth tile of it; what the warps found is added up in their order.
+// Attention on the tensor cores, one token a block. A block of four warps takes a
+// share of the sequence, a warp every fourth tile of it; what the warps found is added up in their order.
 #include "kernels/cuda/attention.cuh"
 #include "kernels/cuda/attention_stream.cuh"
-#include "kernels/cuda/kv_encode.cuh"
+#include "kernels/cuda/attention_warp.cuh"
 
 namespace octavo::cuda {
 namespace {
 
 constexpr int kWarps = 4;
-constexpr float kLog2E = 1.44269504f;
-
-// Which cells of a tile may be attended, and which of them are read as FP16 copies. A lane looks at one cell.
-struct TileMasks {
-    uint32_t valid, k_copies, v_copies;
-};
-
-__device__ TileMasks tile_masks(const Cache& cache, int64_t position, int64_t first_cell) {
-    const int64_t cell = first_cell + threadIdx.x % kWarp;
-    const bool masked = cell >= cache.masked_first && cell < cache.masked_first + cache.masked_cells;
-    const bool valid = cell <= position && !masked;
-    return {__ballot_sync(kAllLanes, valid),
-            __ballot_sync(kAllLanes, valid && reads_copy(cache, cache.k, position, cell)),
-            __ballot_sync(kAllLanes, valid && reads_copy(cache, cache.v, position, cell))};
-}
-
-// Tiles of which the query reads every cell from the bulk, of K and of V.
-struct TileRange {
-    int64_t first, end;
-};
-
-__device__ TileRange bulk_tiles(const Cache& cache, int64_t position) {
-    if (cache.masked_cells > 0) return {0, 0};  // every tile is looked at
-    const bool copies = !cache.k.raw || !cache.v.raw;
-    int64_t end = position + 1;  // cells
-    if (copies) end = min(end, max(position - cache.window + 1, cache.window_from));
-    if (cache.k.per_channel || cache.v.per_channel) end = min(end, (position + 1) / kKvGroupCells * kKvGroupCells);
-    const int64_t first = copies ? ceil_div<int64_t>(cache.sinks, kTileCells) : 0;
-    return {first, max(first, max(end, int64_t{0}) / kTileCells)};
-}
-
-template <KvFormat kf>
-__device__ void load_queries(const float* q, bool there, bool bf16, uint32_t (&to)[8][4]) {
-    const int t = threadIdx.x % 4;
-#pragma unroll
-    for (int unit = 0; unit < 8; ++unit) {
-#pragma unroll
-        for (int pair = 0; pair < 4; ++pair) {
-            int first, second;
-            pair_dimensions<kf>(unit, pair, t, first, second);
-            const float scale = kLog2E / 16.0f;  // sqrt(256)
-            const float a = there ? q[first] * scale : 0.0f;
-            const float b = there ? q[second] * scale : 0.0f;
-            to[unit][pair] = bf16 ? pack_bf16(a, b) : pack_f16(a, b);
-        }
-    }
-}
-
-__device__ void fill_tables(Tables& tables) {
-    for (int i = threadIdx.x; i < 16; i += blockDim.x) tables.two_bits[i] = pack_f16(q2_level(i % 4), q2_level(i / 4));
-    for (int i = threadIdx.x; i < 256; i += blockDim.x) {
-        tables.four_bits[i] = pack_f16(q4_nl_level(i % 16), q4_nl_level(i / 16));
-    }
-    __syncthreads();
-}
 
 // Adds the warps' sums and writes the block's share. `shared` [kWarps][kColumns][kRowDim].
 template <KvFormat vf>
@@ -141,16 +86,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, 2) tensor_kernel(SplitAttention
     const int64_t row0 = int64_t{blockIdx.z} * op.heads + int64_t{kv_head} * per_kv_head;
 
     WarpState state;
-    const int column = threadIdx.x % kWarp / 4;
-    const bool k_bf16 = op.cache.k.format == KvFormat::bf16;
-    load_queries<kf>(op.q + (row0 + column0 + column) * kRowDim, column < columns, k_bf16, state.q);
-#pragma unroll
-    for (int m = 0; m < 16; ++m) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) state.o[m][i] = 0;
-    }
-    state.largest[0] = state.largest[1] = -INFINITY;
-    state.sum[0] = state.sum[1] = 0;
+    start_warp<kf>(op.q + (row0 + column0) * kRowDim, columns, op.cache.k.format == KvFormat::bf16, state);
 
     __shared__ __align__(16) f16_bits new_rows[2][kRowDim];
     if (op.new_k != nullptr) {
@@ -163,18 +99,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, 2) tensor_kernel(SplitAttention
     const bool one_cell = op.new_k != nullptr;
     const Source k{op.cache, op.cache.k, op.fresh_k, first_cell, kv_head, one_cell ? new_rows[0] : nullptr};
     const Source v{op.cache, op.cache.v, op.fresh_v, first_cell, kv_head, one_cell ? new_rows[1] : nullptr};
-    const auto attend = [&](int64_t tile) {
-        const int64_t cell = tile * kTileCells;
-        const TileMasks masks = tile_masks(op.cache, position, cell);
-        // A tile may be part copies, part bulk, of K and of V: it is attended part by part.
-        for (int part = 0; part < 4; ++part) {
-            const bool k_copies = (part & 1) != 0;
-            const bool v_copies = (part & 2) != 0;
-            const uint32_t mask = masks.valid & (k_copies ? masks.k_copies : ~masks.k_copies) &
-                                  (v_copies ? masks.v_copies : ~masks.v_copies);
-            if (mask != 0) attend_tile<kf, vf>(k, v, k_copies, v_copies, {cell, mask}, tables, state);
-        }
-    };
+    const auto attend = [&](int64_t tile) { attend_any<kf, vf>(k, v, position, tile, tables, state); };
     const int64_t tiles = position / kTileCells + 1;
     const int split = blockIdx.x;
     const auto share_of = [](int64_t count, int splits) {

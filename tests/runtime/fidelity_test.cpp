@@ -57,7 +57,7 @@ class FidelityRun : public testing::Test {
     static constexpr int64_t tokens = 700;  // more than a block
 
     void SetUp() override {
-        Result<std::unique_ptr<Engine>> engine = Engine::create(test::random_model(), {});
+        Result<std::unique_ptr<Engine>> engine = Engine::create(test::random_model(), {{DeviceChoice::cpu}, {}});
         ASSERT_TRUE(engine) << engine.error().message;
         engine_ = std::move(*engine);
         Result<std::vector<int32_t>> ids = engine_->model().tokenizer->encode_text(sample_text(1, tokens));
@@ -141,7 +141,7 @@ TEST_F(FidelityRun, CancelAndBadRequestsAreTold) {
 TEST_F(FidelityRun, RecordedActivationsAreWhatTheCacheHolds) {
     Job job;
     const std::span<const int32_t> ids(request_.ids);
-    const auto layers = record_activations(test::random_model(), {}, ids, 20, job);
+    const auto layers = record_activations(test::random_model(), {{DeviceChoice::cpu}, {}}, ids, 20, job);
     ASSERT_TRUE(layers) << layers.error().message;
     ASSERT_EQ(layers->size(), 2u);
     EXPECT_EQ(layers->front().family, "layer 4");

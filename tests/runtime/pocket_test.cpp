@@ -24,7 +24,7 @@ GenerationReport ask(Engine& engine, const std::vector<Message>& messages) {
 TEST(Pocket, AnswersFromADocumentAndNeverReadsItTwice) {
     Result<std::shared_ptr<const Model>> model = open_model(bundled_model(), "bundled");
     ASSERT_TRUE(model) << model.error().message;
-    Result<std::unique_ptr<Engine>> engine = Engine::create(*model, {});
+    Result<std::unique_ptr<Engine>> engine = Engine::create(*model, {{DeviceChoice::cpu}, {}});
     ASSERT_TRUE(engine) << engine.error().message;
 
     std::string document = "Here is a document.\n";

@@ -18,7 +18,7 @@ std::shared_ptr<const Model> pocket() {
 }
 
 std::unique_ptr<Engine> engine() {
-    Result<std::unique_ptr<Engine>> made = Engine::create(pocket(), {});
+    Result<std::unique_ptr<Engine>> made = Engine::create(pocket(), {{DeviceChoice::cpu}, {}});
     EXPECT_TRUE(made) << made.error().message;
     return std::move(*made);
 }
