@@ -1,8 +1,8 @@
 # CUDA is optional. AUTO uses a toolkit that is found; ON insists on it; OFF never looks.
 set(OCTAVO_CUDA AUTO CACHE STRING "Build the CUDA kernels: AUTO, ON or OFF")
 set_property(CACHE OCTAVO_CUDA PROPERTY STRINGS AUTO ON OFF)
-# Machine code for 7.5, 8.0 (which 8.6 runs) and 8.9; the driver translates the 8.0 code for anything newer.
-set(OCTAVO_CUDA_ARCHITECTURES "75-real;80;89-real" CACHE STRING "GPUs to build for, as CMAKE_CUDA_ARCHITECTURES")
+# Machine code for 7.5 and 8.0, which 8.6 and 8.9 run too; the driver translates the 8.0 code for anything newer.
+set(OCTAVO_CUDA_ARCHITECTURES "75-real;80" CACHE STRING "GPUs to build for, as CMAKE_CUDA_ARCHITECTURES")
 
 if(NOT OCTAVO_CUDA STREQUAL OFF)
     find_program(OCTAVO_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)

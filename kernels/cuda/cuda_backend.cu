@@ -58,7 +58,8 @@ Status CudaBackend::start(const CudaOptions& options) {
         return status;
     }
     float32_ = options.float32;
-    compute_capability_ = 10 * properties.major + properties.minor;
+    // Code for an older GPU may run here: what it lacks counts.
+    compute_capability_ = std::min(10 * properties.major + properties.minor, attributes.ptxVersion);
     multiprocessors_ = properties.multiProcessorCount;
     name_ = std::string("cuda, ") + properties.name + ", compute capability " + capability + ", " +
             format_bytes(memory_.free_bytes()) + (options.budget_bytes > 0 ? " allowed" : " free");

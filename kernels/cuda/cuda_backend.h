@@ -86,7 +86,7 @@ class CudaBackend final : public Backend {
 
     std::string name_;
     bool float32_ = false;
-    int compute_capability_ = 0;  // 89 is 8.9
+    int compute_capability_ = 0;  // that the code was made for; 89 is 8.9
     int multiprocessors_ = 0;
     cudaStream_t stream_ = nullptr;
     CudaMemory memory_;
