@@ -32,10 +32,24 @@ struct TileCells {
     bool mixed() const { return mixed_from < mixed_to; }
 };
 
-// For tiles that all queries read from the bulk.
-const DirectProducts* direct_for(const SideCells& side, const Queries& queries, const TileCells& cells) {
-    const bool bulk = !cells.mixed() && reads_only_bulk(side, cells.first_cell, cells.count, queries.first_position());
-    return bulk ? direct_products(side, queries.count) : nullptr;
+// A tile that can be multiplied as it lies in the bulk, or in one of the copies, since all queries read it there.
+struct DirectTile {
+    const DirectProducts* products;  // nullptr: decode it first
+    BulkTile rows;
+    int next;  // cells after these in the same place
+};
+
+DirectTile direct_tile(const SideCells& side, const Queries& queries, const TileCells& cells) {
+    if (cells.mixed()) return {nullptr, {}, 0};
+    if (reads_only_bulk(side, cells.first_cell, cells.count, queries.first_position())) {
+        return {direct_products(side, queries.count), bulk_tile(side, cells.first_cell), cells.next};
+    }
+    const CopyRows copies = copy_rows(side, cells.first_cell, cells.count, queries.last_position());
+    if (copies.rows == nullptr) return {nullptr, {}, 0};
+    constexpr int64_t kValueBytes = sizeof(uint16_t);
+    const BulkTile rows = {reinterpret_cast<const std::byte*>(copies.rows), nullptr, side.head_dim * kValueBytes,
+                           copies.stride * kValueBytes, 0};
+    return {direct_copy_products(side, queries.count), rows, 0};
 }
 
 TileCells tile_cells(const SideCells& side, const Queries& queries, int first) {
@@ -64,8 +78,9 @@ void score_tile(const Queries& queries, const TileCells& cells, float* tile, flo
     const SideCells& k = piece.k;
     const int width = piece.width;
     const float* q = piece.q + queries.first * width;
-    if (const DirectProducts* direct = direct_for(k, queries, cells)) {
-        return direct->score(bulk_tile(k, cells.first_cell), cells.count, cells.next, q, queries.count, width, scores);
+    const DirectTile direct = direct_tile(k, queries, cells);
+    if (direct.products != nullptr) {
+        return direct.products->score(direct.rows, cells.count, direct.next, q, queries.count, width, scores);
     }
     const int bulk_end = cells.mixed() ? cells.mixed_to : cells.count;
     fill_kv_tile(k, cells.first_cell, 0, bulk_end, queries.last_position(), tile);
@@ -101,8 +116,9 @@ void weigh_tile(const Queries& queries, const TileCells& cells, float* tile, flo
     const SideCells& v = piece.v;
     const int width = piece.width;
     const int rows = queries.count;
-    if (const DirectProducts* direct = direct_for(v, queries, cells)) {
-        return direct->weighed_sum(bulk_tile(v, cells.first_cell), cells.count, cells.next, weights, rows, width, out);
+    const DirectTile direct = direct_tile(v, queries, cells);
+    if (direct.products != nullptr) {
+        return direct.products->weighed_sum(direct.rows, cells.count, direct.next, weights, rows, width, out);
     }
     if (!cells.mixed()) {
         fill_kv_tile(v, cells.first_cell, 0, cells.count, queries.last_position(), tile);

@@ -197,4 +197,9 @@ const DirectProducts* direct_products(const SideCells& side, int rows) {
     return fits && rows <= (side.has_copies ? kDirectCodedRows : kDirectRawRows) ? &kDirect[side.format] : nullptr;
 }
 
+const DirectProducts* direct_copy_products(const SideCells& side, int rows) {
+    constexpr int kF16 = 1;  // KvFormat::f16
+    return side.head_dim == side.width && rows <= kDirectRawRows ? &kDirect[kF16] : nullptr;
+}
+
 }  // namespace octavo::OCTAVO_ISA

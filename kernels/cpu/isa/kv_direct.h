@@ -17,5 +17,7 @@ struct DirectProducts {
 
 // nullptr where it pays to decode first, or must be done. `rows` is how many rows will be multiplied.
 const DirectProducts* direct_products(const SideCells& side, int rows);
+// The same for FP16 copies.
+const DirectProducts* direct_copy_products(const SideCells& side, int rows);
 
 }  // namespace octavo::OCTAVO_ISA

@@ -51,6 +51,18 @@ void read_copy(const SideCells& side, int64_t cell, float* out) {
 
 }  // namespace
 
+CopyRows copy_rows(const SideCells& side, int64_t first_cell, int count, int64_t position) {
+    const int64_t end = first_cell + count;
+    if (!side.has_copies || end > side.fresh_cell) return {nullptr, 0};
+    if (end <= side.sinks) return {side.sink_rows + first_cell * side.row_stride, side.row_stride};
+    const bool in_ring = side.window > 0 && first_cell >= side.sinks && first_cell >= side.window_from &&
+                         first_cell >= side.fresh_cell - side.window;
+    if (!in_ring || position >= first_cell + side.window) return {nullptr, 0};
+    const int64_t slot = first_cell % side.window;
+    if (slot + count > side.window) return {nullptr, 0};
+    return {side.ring_rows + slot * side.row_stride, side.row_stride};
+}
+
 void fill_kv_tile(const SideCells& side, int64_t first_cell, int from, int to, int64_t position, float* tile) {
     const DecodeTile decode = kv_decoder(side.format);
     const BulkTile bulk = bulk_tile(side, first_cell);

@@ -21,6 +21,14 @@ inline bool reads_only_bulk(const SideCells& side, int64_t first_cell, int count
     return !side.has_copies || (first_cell >= side.sinks && position >= copy_read_until(side, first_cell + count - 1));
 }
 
+// Where these cells' FP16 copies lie as rows of one array, when the queries up to `position` read all of them there and
+// none is of this pass.
+struct CopyRows {
+    const uint16_t* rows;  // nullptr: not so
+    int64_t stride;        // values
+};
+CopyRows copy_rows(const SideCells& side, int64_t first_cell, int count, int64_t position);
+
 // Rows [from, to) of tile[kTileCells][width] become the cells first_cell + from ... as the query at `position` reads
 // them, zero beyond head_dim. first_cell is a multiple of kTileCells.
 void fill_kv_tile(const SideCells& side, int64_t first_cell, int from, int to, int64_t position, float* tile);
