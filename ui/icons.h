@@ -35,9 +35,7 @@ enum class Icon {
     file,
     save,
     open,
-    back,
     help,
-    branch,
     resume,
     count
 };
