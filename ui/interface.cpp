@@ -1,6 +1,7 @@
 #include "ui/interface.h"
 
 #include <fmt/format.h>
+#include <imgui_internal.h>
 
 #include <algorithm>
 #include <cmath>
@@ -24,6 +25,8 @@ constexpr float kHeader = 48;
 constexpr float kNarrowestMiddle = 420;  // with a side beside it
 constexpr float kMiddleMargin = 16;      // beside the composer
 constexpr float kWidestComposer = 772;
+constexpr float kNarrowestSide = 200;
+constexpr float kWidestSide = 560;
 
 constexpr const char* kPanelNames[side_panel_count] = {"Model##panel", "KV cache##panel", "Recall##panel",
                                                        "Sampling##panel"};
@@ -250,7 +253,33 @@ void Interface::draw_list_column(Ui& ui, const ViewState& state, Actions& action
     ImGui::BeginChild("list", {columns_.list, 0}, ImGuiChildFlags_None, kFixed);
     ImGui::PopStyleColor();
     conversations_.draw(ui, state.conversations, actions);
+    draw_edge(ui, "##list-edge", true, layout_.list_width);
     ImGui::EndChild();
+}
+
+// The edge of a side towards the middle, which can be dragged. In the side's own window, so that it can be reached.
+void Interface::draw_edge(Ui& ui, const char* label, bool on_the_right, float& width) {
+    const ImVec2 corner = ImGui::GetWindowPos();
+    const ImVec2 size = ImGui::GetWindowSize();
+    const float thick = ui.px(5);
+    const float x = on_the_right ? corner.x + size.x - thick : corner.x;
+    const ImVec2 cursor = ImGui::GetCursorScreenPos();
+    const ImVec2 reached = ImGui::GetCurrentWindow()->DC.CursorMaxPos;
+    ImGui::SetCursorScreenPos({x, corner.y});
+    ImGui::InvisibleButton(label, {thick, size.y});
+    if (ImGui::IsItemActive()) {
+        const float wider = ImGui::GetIO().MouseDelta.x * (on_the_right ? 1.0f : -1.0f);
+        width = std::clamp(width + wider / ui.px(1), kNarrowestSide, kWidestSide);
+    }
+    if (ImGui::IsItemActive() || ImGui::IsItemHovered()) {
+        ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
+        const float line = on_the_right ? x + thick - ui.px(2) : x;
+        ImGui::GetWindowDrawList()->AddRectFilled({line, corner.y}, {line + ui.px(2), corner.y + size.y},
+                                                  ui.theme.border);
+    }
+    ImGui::SetCursorScreenPos(cursor);
+    ImGui::Dummy({0, 0});
+    ImGui::GetCurrentWindow()->DC.CursorMaxPos = reached;  // the edge is no content to scroll to
 }
 
 void Interface::draw_panel_column(Ui& ui, const ViewState& state, Actions& actions) {
@@ -269,6 +298,7 @@ void Interface::draw_panel_column(Ui& ui, const ViewState& state, Actions& actio
         case SidePanel::sampling: draw_sampling_panel(ui, state.sampling, sampling_, actions); break;
     }
     space(ui, 12);
+    draw_edge(ui, "##panel-edge", false, layout_.panel_width);
     ImGui::PopStyleVar();
     ImGui::EndChild();
 }

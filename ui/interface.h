@@ -45,6 +45,7 @@ class Interface {
     void draw_middle(Ui& ui, const ViewState& state, const Columns& columns, Actions& actions);
     void draw_list_column(Ui& ui, const ViewState& state, Actions& actions);
     void draw_panel_column(Ui& ui, const ViewState& state, Actions& actions);
+    void draw_edge(Ui& ui, const char* label, bool on_the_right, float& width);
     void draw_drawers(Ui& ui, const ViewState& state, const Columns& columns, Actions& actions);
     bool list_toggled(const Columns& columns) const { return columns.list_beside ? layout_.list_open : list_drawer_; }
     void toggle_list(const Columns& columns) { flip(columns.list_beside ? layout_.list_open : list_drawer_); }

@@ -238,6 +238,16 @@ TEST_F(ComposerTest, KeysOfTheWindowWork) {
     EXPECT_EQ(driver_.find("New chat"), nullptr);
 }
 
+TEST_F(ComposerTest, SidesAreDraggedByTheirEdges) {
+    const WindowLayout& layout = driver_.window().interface().layout();
+    const ImVec2 list = middle_of("##list-edge");
+    driver_.drag(list, {list.x + 40, list.y});
+    EXPECT_NEAR(layout.list_width, 290, 1);
+    const ImVec2 panel = middle_of("##panel-edge");
+    driver_.drag(panel, {panel.x + 1000, panel.y});
+    EXPECT_EQ(layout.panel_width, 200);
+}
+
 class LongTest : public TranscriptTest {
   protected:
     LongTest() : TranscriptTest("long") {}
