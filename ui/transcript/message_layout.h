@@ -49,7 +49,7 @@ class MessageLayout {
     Part body;           // the text
     Part progress;       // while the prompt is read
     Part note;
-    Part foot;                 // figures and buttons
+    Part foot;  // figures and buttons
     StyledText note_text;
     TextLayout note_layout;
     float thinking_shift = 0;  // of the thinking inside its part: its end shows while it grows
