@@ -33,7 +33,7 @@ void ConversationsView::draw(Ui& ui, const ConversationsState& state, Actions& a
 
     const float deleted = state.deleted ? ui.px(46) : 0;
     const float room = std::max(ImGui::GetContentRegionAvail().y - ui.px(kFoot) - deleted, ui.px(40));
-    ImGui::BeginChild("conversations", {0, room});
+    ImGui::BeginChild("conversations", {ImGui::GetContentRegionAvail().x - ui.px(5), room});  // beside it: the edge
     draw_items(ui, state, actions);
     ImGui::EndChild();
     if (state.deleted) draw_deleted(ui, state, actions);

@@ -265,6 +265,7 @@ void Interface::draw_edge(Ui& ui, const char* label, bool on_the_right, float& w
     const float x = on_the_right ? corner.x + size.x - thick : corner.x;
     const ImVec2 cursor = ImGui::GetCursorScreenPos();
     const ImVec2 reached = ImGui::GetCurrentWindow()->DC.CursorMaxPos;
+    ImGui::PushClipRect(corner, {corner.x + size.x, corner.y + size.y}, false);  // the padding too
     ImGui::SetCursorScreenPos({x, corner.y});
     ImGui::InvisibleButton(label, {thick, size.y});
     if (ImGui::IsItemActive()) {
@@ -277,6 +278,7 @@ void Interface::draw_edge(Ui& ui, const char* label, bool on_the_right, float& w
         ImGui::GetWindowDrawList()->AddRectFilled({line, corner.y}, {line + ui.px(2), corner.y + size.y},
                                                   ui.theme.border);
     }
+    ImGui::PopClipRect();
     ImGui::SetCursorScreenPos(cursor);
     ImGui::Dummy({0, 0});
     ImGui::GetCurrentWindow()->DC.CursorMaxPos = reached;  // the edge is no content to scroll to
