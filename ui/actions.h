@@ -96,7 +96,6 @@ struct LoadModel {
     std::string path;
 };
 struct CancelLoad {};
-struct UnloadModel {};
 struct PickModel {};
 struct PickModelFolder {};
 struct RemoveModelFolder {
@@ -105,9 +104,6 @@ struct RemoveModelFolder {
 struct RescanModelFolders {};
 struct SetDevice {
     std::string id;
-};
-struct SetGpuBudget {
-    int64_t bytes = 0;
 };
 // The KV cache: what would a choice cost, and do it.
 struct PriceKv {
@@ -124,8 +120,9 @@ struct SetHeadroom {
 
 struct StartRecall {
     std::vector<int64_t> lengths;
-    int questions = 0;
-    bool with_reference = true;
+    int questions = 40;          // per length and setting
+    bool with_reference = true;  // the same questions under the best format that fits, too
+    bool window_sweep = false;   // windows of 0, 128, 512 and 1,024 instead of the present one
 };
 struct StopRecall {};
 struct OpenRecallRun {
@@ -170,19 +167,17 @@ struct Quit {};
 
 }  // namespace action
 
-using Action =
-    std::variant<action::NewConversation, action::OpenConversation, action::SearchConversations,
-                 action::RenameConversation, action::DeleteConversation, action::RestoreConversation,
-                 action::ExportConversation, action::ImportConversations, action::DraftChanged, action::SendMessage,
-                 action::CancelEdit, action::AttachFile, action::AttachText, action::DetachFile, action::DropFiles,
-                 action::Stop, action::RetryReply, action::EditMessage, action::DeleteMessage, action::ShowSibling,
-                 action::ContinueReply, action::DropOldestTurns, action::LoadModel, action::CancelLoad,
-                 action::UnloadModel, action::PickModel, action::PickModelFolder, action::RemoveModelFolder,
-                 action::RescanModelFolders, action::SetDevice, action::SetGpuBudget, action::PriceKv, action::ApplyKv,
-                 action::DiscardKv, action::RebuildKv, action::SetHeadroom, action::StartRecall, action::StopRecall,
-                 action::OpenRecallRun, action::DeleteRecallRun, action::ExportRecallRun, action::SetSampling,
-                 action::OpenFolder, action::ChooseFile, action::CloseFileBrowser, action::UseExample,
-                 action::DismissWelcome, action::DismissNotice, action::OpenLink, action::SetLayout, action::Quit>;
+using Action = std::variant<
+    action::NewConversation, action::OpenConversation, action::SearchConversations, action::RenameConversation,
+    action::DeleteConversation, action::RestoreConversation, action::ExportConversation, action::ImportConversations,
+    action::DraftChanged, action::SendMessage, action::CancelEdit, action::AttachFile, action::AttachText,
+    action::DetachFile, action::DropFiles, action::Stop, action::RetryReply, action::EditMessage, action::DeleteMessage,
+    action::ShowSibling, action::ContinueReply, action::DropOldestTurns, action::LoadModel, action::CancelLoad,
+    action::PickModel, action::PickModelFolder, action::RemoveModelFolder, action::RescanModelFolders,
+    action::SetDevice, action::PriceKv, action::ApplyKv, action::DiscardKv, action::RebuildKv, action::SetHeadroom,
+    action::StartRecall, action::StopRecall, action::OpenRecallRun, action::DeleteRecallRun, action::ExportRecallRun,
+    action::SetSampling, action::OpenFolder, action::ChooseFile, action::CloseFileBrowser, action::UseExample,
+    action::DismissWelcome, action::DismissNotice, action::OpenLink, action::SetLayout, action::Quit>;
 
 using Actions = std::vector<Action>;
 

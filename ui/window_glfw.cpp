@@ -75,7 +75,13 @@ class GlfwWindow : public Window {
         frames_due_ = kFramesAfterInput;
         while (glfwWindowShouldClose(handle_) == GLFW_FALSE) {
             wait();
-            if (frame_is_due()) draw(client);
+            if (frame_is_due()) {
+                draw(client);
+            } else if (state_changed_ && glfwGetWindowAttrib(handle_, GLFW_ICONIFIED) == GLFW_TRUE) {
+                // Nobody looks, but what the engine says must still be taken and stored.
+                state_changed_ = false;
+                (void)client.state();
+            }
         }
     }
 

@@ -18,14 +18,32 @@ ChatController::ChatController(const Services& services, std::function<void()> c
 
 void ChatController::set_defaults(const ConversationSettings& defaults) {
     defaults_ = defaults;
-    if (conversation() == 0 && !committing_) settings_ = defaults;
+    if (conversation() == 0 && !committing_) {
+        // A choice that was made already stays, as far as this model can have it.
+        const CacheWish chosen = settings_.cache;
+        settings_ = defaults;
+        if (chosen.context_length > 0 && chosen.context_length <= longest_context()) settings_.cache = chosen;
+    }
     changed_();
 }
 
 void ChatController::set_model(std::shared_ptr<const Model> model) {
     model_ = std::move(model);
     composer_.count_again();
+    count_system_prompt();
     changed_();
+}
+
+int64_t ChatController::longest_context() const { return model_ ? model_->config.context_length : 0; }
+
+void ChatController::count_system_prompt() {
+    system_prompt_tokens_ = -1;
+    if (!model_ || settings_.sampling.system_prompt.empty()) return;
+    services_.counts.count(settings_.sampling.system_prompt,
+                           [this, text = settings_.sampling.system_prompt](const Result<int64_t>& tokens) {
+                               if (tokens && text == settings_.sampling.system_prompt) system_prompt_tokens_ = *tokens;
+                               changed_();
+                           });
 }
 
 void ChatController::open_new() {
@@ -84,6 +102,7 @@ void ChatController::take_over(StoredConversation conversation, Draft draft) {
     forget_views();
     saved_draft_ = draft;
     composer_.show(std::move(draft));
+    count_system_prompt();
 }
 
 void ChatController::set_cache(const CacheWish& cache) {
@@ -93,6 +112,7 @@ void ChatController::set_cache(const CacheWish& cache) {
 
 void ChatController::set_sampling(const SamplingChoice& sampling) {
     settings_.sampling = sampling;
+    count_system_prompt();
     save_settings();
 }
 
@@ -125,11 +145,24 @@ int64_t ChatController::held_tokens() const {
 
 void ChatController::composer_changed() {
     save_draft();
+    watch_room();
     changed_();
 }
 
+// Says what can be done as soon as a message is too long, and takes it back when it is not any more.
+void ChatController::watch_room() {
+    const std::optional<int64_t> tokens = composer_.tokens();
+    if (!tokens || !model_ || outgoing_) return;
+    const bool too_long = composer_.editing() == 0 && !refusal_of(*tokens).empty();
+    const int64_t wanted = too_long ? held_tokens() + *tokens : 0;
+    if (too_long && wanted / 1024 != offered_ / 1024) overflow_ = wanted;
+    if (!too_long && offered_ > 0) services_.notices.drop("room");
+    offered_ = wanted;
+}
+
 void ChatController::save_draft() {
-    if (composer_.editing() != 0 || loading_) return;
+    // What is on its way is kept as a draft until it is stored as a message.
+    if (composer_.editing() != 0 || loading_ || outgoing_) return;
     Draft draft = composer_.draft();
     if (draft == saved_draft_) return;
     saved_draft_ = draft;
@@ -262,6 +295,14 @@ void ChatController::retry(int64_t message) {
     start_reply(found->role == Role::assistant ? found->parent_id : message);
 }
 
+void ChatController::continue_reply(int64_t message) {
+    const StoredMessage* found = find_message(stored_, message);
+    if (found == nullptr || found->role != Role::assistant || busy()) return;
+    // Thinking that was cut has to be split from its answer: that reply is written anew.
+    if (found->text.empty() || found->ids.empty()) return retry(message);
+    start_reply(found->parent_id, {found->text, found->thinking, found->ids});
+}
+
 void ChatController::edit(int64_t message) {
     const StoredMessage* found = find_message(stored_, message);
     if (found == nullptr) return;
@@ -350,31 +391,35 @@ ReplyRequest ChatController::make_request(int64_t parent) const {
 }
 
 // The store gives the reply its id; then the engine is asked.
-void ChatController::start_reply(int64_t parent) {
+void ChatController::start_reply(int64_t parent, ReplyPart begun) {
     starting_ = true;
-    services_.ask_store(
-        [id = conversation(), parent](Store& store) { return store.begin_reply(id, parent); },
-        [this, id = conversation(), parent, request = make_request(parent)](Result<int64_t> reply) mutable {
-            starting_ = false;
-            if (!reply) {
-                services_.notices.add(NoticeKind::error, reply.error().message, "send");
-                return changed_();
-            }
-            running_ = std::make_unique<RunningReply>(id, *reply, request.prompt.thinking);
-            if (id == conversation()) {
-                StoredMessage message;
-                message.id = *reply;
-                message.parent_id = parent;
-                message.role = Role::assistant;
-                message.state = MessageState::streaming;
-                message.with_thinking = request.prompt.thinking;
-                message.created_ms = services_.now_ms();
-                add_shown(stored_, std::move(message));
-                forget_views();
-            }
-            services_.engine.reply(std::move(request));
-            changed_();
-        });
+    ReplyRequest request = make_request(parent);
+    request.begun = begun.ids;
+    services_.ask_store([id = conversation(), parent](Store& store) { return store.begin_reply(id, parent); },
+                        [this, id = conversation(), parent, request = std::move(request),
+                         begun = std::move(begun)](Result<int64_t> reply) mutable {
+                            starting_ = false;
+                            if (!reply) {
+                                services_.notices.add(NoticeKind::error, reply.error().message, "send");
+                                return changed_();
+                            }
+                            if (!begun.ids.empty()) services_.store.append_reply(*reply, begun);
+                            running_ =
+                                std::make_unique<RunningReply>(id, *reply, request.prompt.thinking, std::move(begun));
+                            if (id == conversation()) {
+                                StoredMessage message;
+                                message.id = *reply;
+                                message.parent_id = parent;
+                                message.role = Role::assistant;
+                                message.state = MessageState::streaming;
+                                message.with_thinking = request.prompt.thinking;
+                                message.created_ms = services_.now_ms();
+                                add_shown(stored_, std::move(message));
+                                forget_views();
+                            }
+                            services_.engine.reply(std::move(request));
+                            changed_();
+                        });
 }
 
 void ChatController::on(const ReplyProgressed& event) {

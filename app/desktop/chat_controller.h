@@ -48,11 +48,14 @@ class ChatController {
     void change_draft(std::string text) { composer_.change_text(std::move(text)); }
     void attach_file(const std::string& path);
     void attach_text(Attachment attachment) { composer_.attach(std::move(attachment)); }
+    bool has_attachment(const std::string& name) const { return composer_.has_attachment(name); }
     void detach(int index) { composer_.detach(index); }
     void send(std::string text);
     void cancel_edit();
 
     void retry(int64_t message);
+    // A stopped reply goes on, as another branch beside it.
+    void continue_reply(int64_t message);
     void edit(int64_t message);
     void remove(int64_t message);
     void show_sibling(int64_t message, int sibling);
@@ -82,6 +85,9 @@ class ChatController {
     };
     void take_over(StoredConversation conversation, Draft draft);
     void composer_changed();
+    void watch_room();
+    void count_system_prompt();
+    int64_t longest_context() const;
     void save_draft();
     void save_settings();
     void count_outgoing();
@@ -89,7 +95,7 @@ class ChatController {
     void give_back(const std::string& reason);
     std::string refusal_of(int64_t tokens) const;  // empty: there is room
     void commit();
-    void start_reply(int64_t parent);
+    void start_reply(int64_t parent, ReplyPart begun = {});
     ReplyRequest make_request(int64_t parent) const;
     std::vector<Message> prompt_up_to(int64_t last) const;
     int64_t tip() const;
@@ -124,6 +130,8 @@ class ChatController {
     std::optional<std::pair<int64_t, FinishedReply>>
         last_finished_;  // a conversation may be read before it was written
     std::optional<int64_t> overflow_;
+    int64_t offered_ = 0;  // tokens for which room was offered while they were typed; 0: there is room
+    int64_t system_prompt_tokens_ = -1;
 
     uint64_t last_revision_ = 0;
     std::map<int64_t, std::shared_ptr<const MessageView>> views_;  // of messages that did not change

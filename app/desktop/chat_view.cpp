@@ -99,6 +99,7 @@ void ChatController::fill(ViewState& state) {
     fill_composer(state.composer);
     state.sampling.applied = settings_.sampling;
     state.sampling.revision = opened_;
+    state.sampling.system_prompt_tokens = system_prompt_tokens_;
 }
 
 }  // namespace octavo

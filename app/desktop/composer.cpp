@@ -29,6 +29,10 @@ void Composer::attach(Attachment attachment) {
     changed_();
 }
 
+bool Composer::has_attachment(const std::string& name) const {
+    return std::any_of(items_.begin(), items_.end(), [&](const Item& item) { return item.attachment.name == name; });
+}
+
 void Composer::detach(int index) {
     if (index < 0 || static_cast<size_t>(index) >= items_.size()) return;
     items_.erase(items_.begin() + index);

@@ -27,6 +27,7 @@ class Composer {
     void change_text(std::string text);
     void attach(Attachment attachment);
     void detach(int index);
+    bool has_attachment(const std::string& name) const;
     // Under another model's tokenizer.
     void count_again();
 

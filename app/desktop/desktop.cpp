@@ -15,7 +15,10 @@
 #include "app/desktop/layout_settings.h"
 #include "app/desktop/list_controller.h"
 #include "app/desktop/model_controller.h"
+#include "app/desktop/open_link_platform.h"
+#include "app/desktop/recall_controller.h"
 #include "app/desktop/sampling_presets.h"
+#include "app/desktop/transfer_controller.h"
 
 namespace octavo {
 namespace {
@@ -39,8 +42,13 @@ class Desktop : public WindowClient {
           model_(services_, dirty()),
           chat_(services_, dirty()),
           cache_(services_, chat_, model_, dirty()),
+          recall_(services_, chat_, model_, dirty()),
           list_(services_, dirty()),
-          browser_(services_, dirty()) {
+          browser_(services_, dirty()),
+          transfer_(services_, [this](int64_t last) {
+              list_.refresh();
+              if (last > 0) chat_.open(last);
+          }) {
         model_.remember(options_.settings);
         cache_.remember(options_.settings);
         browser_.remember(options_.settings);
@@ -73,7 +81,8 @@ class Desktop : public WindowClient {
         }
         if (const std::optional<int64_t> tokens = chat_.take_overflow()) cache_.offer_room(*tokens);
         follow_conversation();
-        if (is_dirty_ || !drawn_) {
+        if (is_dirty_ || !drawn_ || notices_.revision() != drawn_notices_) {
+            drawn_notices_ = notices_.revision();
             is_dirty_ = false;
             drawn_ = make_state();
         }
@@ -114,6 +123,8 @@ class Desktop : public WindowClient {
     void on(const RebuildProgressed& event) { cache_.on(event); }
     void on(const RebuildEnded& event) { cache_.on(event); }
     void on(const TextCounted& event) { counts_.on(event); }
+    void on(const RecallProgressed& event) { recall_.on(event); }
+    void on(const RecallEnded& event) { recall_.on(event); }
 
     // Conversations.
     void on(action::NewConversation) { chat_.open_new(); }
@@ -135,7 +146,9 @@ class Desktop : public WindowClient {
         list_.restore(wanted.id);
         chat_.open(wanted.id);
     }
-    void on(const action::ExportConversation&) {}
+    void on(const action::ExportConversation& wanted) {
+        browser_.open(FilePurpose::export_conversation, transfer_.begin_export(wanted, list_.title_of(wanted.id)));
+    }
     void on(action::ImportConversations) { browser_.open(FilePurpose::import_conversations); }
 
     // The composer.
@@ -164,7 +177,7 @@ class Desktop : public WindowClient {
     void on(const action::EditMessage& wanted) { chat_.edit(wanted.message); }
     void on(const action::DeleteMessage& wanted) { chat_.remove(wanted.message); }
     void on(const action::ShowSibling& wanted) { chat_.show_sibling(wanted.message, wanted.sibling); }
-    void on(const action::ContinueReply&) {}
+    void on(const action::ContinueReply& wanted) { chat_.continue_reply(wanted.message); }
     void on(const action::DropOldestTurns& wanted) {
         chat_.drop_oldest(wanted.tokens);
         notices_.drop("room");
@@ -173,13 +186,11 @@ class Desktop : public WindowClient {
     // Models.
     void on(const action::LoadModel& wanted) { model_.load(wanted.path); }
     void on(action::CancelLoad) { model_.cancel(); }
-    void on(action::UnloadModel) {}
     void on(action::PickModel) { browser_.open(FilePurpose::open_model); }
     void on(action::PickModelFolder) { browser_.open(FilePurpose::add_model_folder); }
     void on(const action::RemoveModelFolder& wanted) { model_.remove_folder(wanted.path); }
     void on(action::RescanModelFolders) { model_.rescan(); }
     void on(const action::SetDevice& wanted) { model_.set_device(wanted.id); }
-    void on(const action::SetGpuBudget&) {}
 
     // The KV cache.
     void on(const action::PriceKv& wanted) { cache_.price(wanted.choice); }
@@ -192,11 +203,13 @@ class Desktop : public WindowClient {
     void on(const action::SetHeadroom& wanted) { cache_.set_headroom(wanted.bytes); }
 
     // Recall.
-    void on(const action::StartRecall&) {}
-    void on(action::StopRecall) {}
-    void on(const action::OpenRecallRun&) {}
-    void on(const action::DeleteRecallRun&) {}
-    void on(const action::ExportRecallRun&) {}
+    void on(const action::StartRecall& wanted) { recall_.start(wanted); }
+    void on(action::StopRecall) { recall_.stop(); }
+    void on(const action::OpenRecallRun& wanted) { recall_.open(wanted.id); }
+    void on(const action::DeleteRecallRun& wanted) { recall_.remove(wanted.id); }
+    void on(const action::ExportRecallRun& wanted) {
+        browser_.open(FilePurpose::export_recall, recall_.begin_export(wanted));
+    }
 
     void on(const action::SetSampling& wanted) { chat_.set_sampling(wanted.choice); }
 
@@ -208,16 +221,21 @@ class Desktop : public WindowClient {
             case FilePurpose::open_model: return model_.load(wanted.path);
             case FilePurpose::add_model_folder: return model_.add_folder(wanted.path);
             case FilePurpose::attach_text: return chat_.attach_file(wanted.path);
-            case FilePurpose::none:
-            case FilePurpose::import_conversations:
-            case FilePurpose::export_conversation:
-            case FilePurpose::export_recall: return;
+            case FilePurpose::import_conversations: return transfer_.import_from(wanted.path);
+            case FilePurpose::export_conversation: return transfer_.export_to(wanted.path);
+            case FilePurpose::export_recall:
+                return recall_.export_text(
+                    [this, path = wanted.path](std::string text) { transfer_.write(path, std::move(text)); });
+            case FilePurpose::none: return;
         }
     }
     void on(action::CloseFileBrowser) { browser_.close(); }
 
     // The rest.
-    void on(action::UseExample) { chat_.attach_text({example_document_name(), example_document()}); }
+    void on(action::UseExample) {
+        if (!chat_.has_attachment(example_document_name()))
+            chat_.attach_text({example_document_name(), example_document()});
+    }
     void on(action::DismissWelcome) {
         welcome_dismissed_ = true;
         Settings settings;
@@ -225,7 +243,12 @@ class Desktop : public WindowClient {
         save(settings);
     }
     void on(const action::DismissNotice& wanted) { notices_.dismiss(wanted.id); }
-    void on(const action::OpenLink&) {}
+    void on(const action::OpenLink& wanted) {
+        services_.ask_files([address = wanted.address] { return open_link(address); },
+                            [this](const Status& status) {
+                                if (!status) notices_.add(NoticeKind::warning, status.error().message, "link");
+                            });
+    }
     void on(const action::SetLayout& wanted) {
         if (wanted.layout == layout_) return;
         layout_ = wanted.layout;
@@ -266,11 +289,14 @@ class Desktop : public WindowClient {
         model_.fill(state->engine);
         if (chat_.running() != nullptr) chat_.running()->fill(state->engine);
         cache_.fill(state->engine);
+        recall_.fill(state->engine);
         list_.fill(state->conversations, chat_.conversation(),
                    chat_.running() != nullptr ? chat_.running()->conversation() : 0);
         chat_.fill(*state);
+        if (state->transcript.title.empty()) state->transcript.title = list_.title_of(chat_.conversation());
         model_.fill(state->model);
         cache_.fill(state->kv);
+        recall_.fill(state->recall);
         browser_.fill(state->file_browser);
         if (model_.loaded()) {
             const Model& model = *model_.loaded()->model;
@@ -305,13 +331,16 @@ class Desktop : public WindowClient {
     ModelController model_;
     ChatController chat_;
     CacheController cache_;
+    RecallController recall_;
     ListController list_;
     FileController browser_;
+    TransferController transfer_;
     WindowLayout layout_;
     bool saving_layout_ = false;
     bool welcome_dismissed_ = false;
     std::pair<int64_t, size_t> listed_;  // conversation and its messages, as the list was read
     bool is_dirty_ = true;
+    uint64_t drawn_notices_ = 0;
     std::shared_ptr<const ViewState> drawn_;
 };
 

@@ -16,6 +16,7 @@
 #include "kernels/base/memory_platform.h"
 #include "runtime/engine.h"
 #include "runtime/memory_plan.h"
+#include "runtime/recall/recall_report.h"
 
 namespace octavo {
 
@@ -37,6 +38,7 @@ struct CacheWish {
 struct ReplyRequest {
     std::string conversation;
     ChatPrompt prompt;
+    std::vector<int32_t> begun;  // tokens that the reply already has: it goes on after them
     SamplerOptions sampler;
     int64_t max_tokens = 0;  // 0: until the reply or the context ends
     CacheWish cache;         // brought about first, where the conversation has another one
@@ -103,9 +105,17 @@ struct TextCounted {
     Result<int64_t> tokens;
 };
 
-using EngineEvent =
-    std::variant<ModelLoading, ModelLoaded, ModelFailed, ReplyProgressed, ReplyStreamed, ReplyEnded, CacheMeasured,
-                 CacheProgressed, CacheChanged, RebuildProgressed, RebuildEnded, TextCounted>;
+struct RecallProgressed {
+    Job::Progress tokens;
+    std::shared_ptr<const RecallReport> so_far;  // after each section; nullptr: nothing new
+};
+struct RecallEnded {
+    Result<RecallReport> report;  // a stopped run is a report with what there is
+};
+
+using EngineEvent = std::variant<ModelLoading, ModelLoaded, ModelFailed, ReplyProgressed, ReplyStreamed, ReplyEnded,
+                                 CacheMeasured, CacheProgressed, CacheChanged, RebuildProgressed, RebuildEnded,
+                                 TextCounted, RecallProgressed, RecallEnded>;
 
 class EnginePort {
   public:
@@ -128,6 +138,10 @@ class EnginePort {
 
     // Ends in TextCounted with the same ticket, beside whatever else runs.
     virtual void count_tokens(uint64_t ticket, std::string text) = 0;
+
+    // Ends in RecallEnded. Runs beside replies, in steps.
+    virtual void run_recall(RecallPlan plan) = 0;
+    virtual void stop_recall() = 0;
 
     virtual std::vector<EngineEvent> take_events() = 0;
     virtual MachineMemory machine_memory() const = 0;

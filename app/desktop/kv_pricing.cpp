@@ -63,22 +63,16 @@ std::string refusal(const KvSituation& situation, const KvChoice& choice, int64_
             : "");
 }
 
-// What happens on Apply, in a sentence.
+// What happens on Apply beside the figures, in a sentence; empty where they say it all.
 std::string consequence(const KvSituation& situation, const KvPrice& price) {
-    const CacheWish& now = situation.now.cache;
+    const KvSettings& now = situation.now.cache.kv;
     const KvSettings& wanted = price.choice.settings;
-    std::string text =
-        fmt::format("{} now, {} with the context full.", bytes_text(price.bytes_after), bytes_text(price.bytes_full));
-    if (price.reloads) return text + " The model is prepared again and the conversation read again.";
-    if (situation.now.tokens == 0) return text;
-    if (wanted.scheme != now.kv.scheme || wanted.rotates_k() != now.kv.rotates_k() ||
-        wanted.rotates_v() != now.kv.rotates_v()) {
-        text += fmt::format(" {} tokens are converted in place, without reading the text again.",
-                            group_digits(situation.now.tokens));
-    } else if (wanted.window > now.kv.window) {
-        text += " The wider window holds exactly what comes from now on.";
-    }
-    return text;
+    if (price.reloads) return "The model is prepared again and the conversation read again.";
+    if (situation.now.tokens == 0) return "";
+    if (wanted.scheme != now.scheme || wanted.rotates_k() != now.rotates_k() || wanted.rotates_v() != now.rotates_v())
+        return fmt::format("{} tokens are converted in place, without reading the text again.",
+                           group_digits(situation.now.tokens));
+    return wanted.window > now.window ? "The wider window holds exactly what comes from now on." : "";
 }
 
 }  // namespace
@@ -155,9 +149,14 @@ std::vector<MemoryLineState> memory_lines(const KvSituation& situation) {
     for (const MemoryLine& line : plan(situation, situation.now.cache.kv, situation.now.cache.context_length)) {
         MemoryLineState state;
         state.name = memory_line_name(line.kind);
+        if (line.kind == MemoryLineKind::kv_copies) state.name = "window and sinks";
+        if (line.kind == MemoryLineKind::checkpoints) state.name += ", at most";
         state.where = line.where;
         state.planned_bytes = line.committed_bytes;
         state.kind = static_cast<int>(line.kind);
+        // The model's own lines are there before the conversation has any.
+        const bool of_model = line.kind == MemoryLineKind::weights || line.kind == MemoryLineKind::workspace;
+        if (situation.now.memory.empty() && of_model) state.measured_bytes = line.committed_bytes;
         for (const MemoryLine& measured : situation.now.memory)
             if (measured.kind == line.kind) state.measured_bytes = measured.committed_bytes;
         lines.push_back(std::move(state));

@@ -58,7 +58,6 @@ void ListController::refresh() {
         [this, asked = ++asked_](Result<SearchResults> results) {
             if (asked != asked_) return;
             state_.loading = false;
-            read_ = true;
             state_.error = results ? "" : results.error().message;
             if (results && results->messages_not_searched > 0)
                 state_.error = fmt::format("{} older messages were not searched for so short a word.",
@@ -94,10 +93,14 @@ void ListController::rename(int64_t id, const std::string& title) {
     refresh();
 }
 
-void ListController::remove(int64_t id) {
+std::string ListController::title_of(int64_t id) const {
     const auto item = std::find_if(state_.items.begin(), state_.items.end(),
                                    [&](const ConversationItem& each) { return each.id == id; });
-    state_.deleted = {id, item != state_.items.end() ? item->title : ""};
+    return item != state_.items.end() ? item->title : "";
+}
+
+void ListController::remove(int64_t id) {
+    state_.deleted = {id, title_of(id)};
     services_.store.post([id](Store& store) { return store.trash_conversation(id); });
     refresh();
 }

@@ -23,9 +23,7 @@ class ListController {
     void remove(int64_t id);
     void restore(int64_t id);
 
-    // Newest first; empty until it was read.
-    const std::vector<ConversationItem>& items() const { return state_.items; }
-    bool read() const { return read_; }
+    std::string title_of(int64_t id) const;  // empty: it is not in the list
 
     // `selected`, `busy`: conversations.
     void fill(ConversationsState& state, int64_t selected, int64_t busy) const;
@@ -37,7 +35,6 @@ class ListController {
     std::function<void()> changed_;
     ConversationsState state_;
     uint64_t asked_ = 0;
-    bool read_ = false;
 };
 
 // "14:02", "Tue", "3 Mar 2025", and the heading above it: "Today", "Yesterday", "This week", "March 2025".

@@ -88,7 +88,7 @@ void ModelController::save() const {
     services_.store.post([settings](Store& store) { return store.save_settings(settings); });
 }
 
-void ModelController::load(const std::string& path) { start(path, KvEqualise::off); }
+void ModelController::load(const std::string& path) { start(path, default_kv_equalise); }
 void ModelController::load_with(KvEqualise equalise) { start(path_, equalise); }
 
 void ModelController::start(const std::string& path, KvEqualise equalise) {
@@ -195,12 +195,11 @@ void ModelController::on(const ModelFailed& event) {
     loading_.reset();
     error_ = event.error.message;
     if (!event.former_kept) loaded_.reset();
-    last_path_ = path_;
-    const bool bundled_helps = !loaded_ && !last_path_.empty();
     std::vector<Notice::Button> buttons;
-    if (bundled_helps) buttons.push_back({"Use Pocket", action::LoadModel{""}});
+    if (!loaded_ && !last_path_.empty()) buttons.push_back({"Use Pocket", action::LoadModel{""}});
     services_.notices.add(event.error.kind == ErrorKind::cancelled ? NoticeKind::information : NoticeKind::error,
                           event.error.message, "load", std::move(buttons));
+    last_path_ = path_;
     changed_();
 }
 

@@ -4,7 +4,7 @@
 // Threads: one.
 #pragma once
 
-#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +20,7 @@ class Notices {
         if (!topic.empty()) drop(topic);
         topics_.push_back(std::move(topic));
         list_.push_back({++last_id_, kind, std::move(text), std::move(buttons)});
+        ++revision_;
     }
     void drop(std::string_view topic) {
         for (size_t i = topics_.size(); i-- > 0;)
@@ -30,14 +31,17 @@ class Notices {
             if (list_[i].id == id) erase(i);
     }
     const std::vector<Notice>& list() const { return list_; }
+    uint64_t revision() const { return revision_; }  // grows with every change
 
   private:
     void erase(size_t i) {
         list_.erase(list_.begin() + static_cast<std::ptrdiff_t>(i));
         topics_.erase(topics_.begin() + static_cast<std::ptrdiff_t>(i));
+        ++revision_;
     }
 
     int64_t last_id_ = 0;
+    uint64_t revision_ = 0;
     std::vector<Notice> list_;
     std::vector<std::string> topics_;  // of each of list_; empty: none
 };

@@ -6,11 +6,14 @@
 #include <chrono>
 #include <future>
 #include <mutex>
+#include <type_traits>
 #include <utility>
 
 #include "app/desktop/model_loader.h"
 #include "app/desktop/task_thread.h"
 #include "app/model_choice.h"
+#include "runtime/prompt.h"
+#include "runtime/recall/recall_run.h"
 
 namespace octavo {
 namespace {
@@ -88,11 +91,13 @@ class RealEngine : public EnginePort {
     explicit RealEngine(std::function<void()> wake) : mailbox_(std::move(wake)) {}
     ~RealEngine() override {
         load_job_->cancel();
+        recall_job_->cancel();
         jobs_.cancel_all();
     }
 
     void load_model(ModelRequest request) override {
         jobs_.cancel_all();
+        recall_job_->cancel();
         load_job_->cancel();
         load_job_ = std::make_shared<Job>();
         worker_.post([this, job = load_job_, request = std::move(request)] { load(request, *job); });
@@ -162,6 +167,14 @@ class RealEngine : public EnginePort {
         counter_.post([this, ticket, text = std::move(text)] { mailbox_.put(TextCounted{ticket, count(text)}); });
     }
 
+    void run_recall(RecallPlan plan) override {
+        recall_job_ = std::make_shared<Job>();
+        recall_.post([this, job = recall_job_, plan = std::move(plan)]() mutable {
+            mailbox_.put(RecallEnded{check_recall({std::move(plan), {}}, *job)});
+        });
+    }
+    void stop_recall() override { recall_job_->cancel(); }
+
     std::vector<EngineEvent> take_events() override { return mailbox_.take(); }
     MachineMemory machine_memory() const override { return octavo::machine_memory(); }
 
@@ -173,13 +186,11 @@ class RealEngine : public EnginePort {
         const Result<std::shared_ptr<const Model>> model = loader.open();
         if (!model) return mailbox_.put(ModelFailed{model.error(), engine_ != nullptr});
         // Two models at once would need the memory of both.
-        engine_.reset();
+        set_engine(nullptr, nullptr);
         held_.clear();
-        set_model(nullptr);
         Result<ModelLoader::Started> started = loader.start(*model);
         if (!started) return mailbox_.put(ModelFailed{started.error(), false});
-        engine_ = std::move(started->engine);
-        set_model(started->model);
+        set_engine(std::move(started->engine), started->model);
         std::vector<std::string> notes = started->model->notes;
         notes.insert(notes.end(), started->notes.begin(), started->notes.end());
         mailbox_.put(ModelLoaded{std::move(started->model), engine_->info(), std::move(notes)});
@@ -192,8 +203,19 @@ class RealEngine : public EnginePort {
             return {};
         });
         if (!ready) return ready.error();
-        const std::shared_ptr<Generation> generation =
-            engine_->generate({request.conversation, std::move(request.prompt), request.sampler, request.max_tokens});
+        GenerateRequest wanted;
+        wanted.conversation = request.conversation;
+        wanted.sampler = request.sampler;
+        wanted.max_tokens = request.max_tokens;
+        if (request.begun.empty()) {
+            wanted.prompt = std::move(request.prompt);
+        } else {
+            Result<PreparedPrompt> prompt = prepare_prompt(engine_->model(), request.prompt);
+            if (!prompt) return prompt.error();
+            prompt->ids.insert(prompt->ids.end(), request.begun.begin(), request.begun.end());
+            wanted.prompt = std::move(prompt->ids);
+        }
+        const std::shared_ptr<Generation> generation = engine_->generate(std::move(wanted));
         for (bool finished = false; !finished;) {
             if (job.cancelled()) generation->cancel();
             GenerationDelta delta = generation->wait(kWatchInterval);
@@ -206,8 +228,8 @@ class RealEngine : public EnginePort {
 
     // Runs `work` and meanwhile reports how far its job is.
     template <class Report, class Work>
-    static Status watched(const Job& job, Report&& report, Work&& work) {
-        std::future<Status> done = std::async(std::launch::async, std::forward<Work>(work));
+    static std::invoke_result_t<Work&> watched(const Job& job, Report&& report, Work&& work) {
+        std::future<std::invoke_result_t<Work&>> done = std::async(std::launch::async, std::forward<Work>(work));
         while (done.wait_for(kProgressInterval) != std::future_status::ready)
             if (job.progress().total > 0) report(job.progress());
         return done.get();
@@ -246,9 +268,30 @@ class RealEngine : public EnginePort {
         if (status) mailbox_.put(CacheMeasured{conversation, std::move(state)});
     }
 
-    void set_model(std::shared_ptr<const Model> model) {
+    void set_engine(std::shared_ptr<Engine> engine, std::shared_ptr<const Model> model) {
+        engine_ = engine;
         const std::lock_guard lock(mutex_);
+        shared_engine_ = std::move(engine);
         model_ = std::move(model);
+    }
+
+    // The recall thread: a run takes its engine's turns step by step.
+    Result<RecallReport> check_recall(const RecallRequest& request, Job& job) {
+        std::shared_ptr<Engine> engine;
+        {
+            const std::lock_guard lock(mutex_);
+            engine = shared_engine_;
+        }
+        if (!engine) return no_model();
+        const auto tell = [this, &job](const RecallReport& so_far) {
+            mailbox_.put(RecallProgressed{job.progress(), std::make_shared<const RecallReport>(so_far)});
+        };
+        return watched(
+            job,
+            [this](Job::Progress tokens) {
+                mailbox_.put(RecallProgressed{tokens, nullptr});
+            },
+            [&] { return octavo::run_recall(*engine, request, job, tell); });
     }
 
     // The counter's thread.
@@ -269,13 +312,17 @@ class RealEngine : public EnginePort {
     Jobs jobs_;
     std::shared_ptr<Job> load_job_ = std::make_shared<Job>();  // the interface's thread
 
-    std::unique_ptr<Engine> engine_;  // the worker's thread
+    std::shared_ptr<Job> recall_job_ = std::make_shared<Job>();  // likewise
+
+    std::shared_ptr<Engine> engine_;  // the worker's thread
     std::vector<std::string> held_;   // likewise; the newest last
 
     std::mutex mutex_;
-    std::shared_ptr<const Model> model_;  // guarded by mutex_
+    std::shared_ptr<Engine> shared_engine_;  // guarded by mutex_; the same, for the recall thread
+    std::shared_ptr<const Model> model_;     // guarded by mutex_
 
     TaskThread counter_;  // after all that they use
+    TaskThread recall_;
     TaskThread worker_;
 };
 

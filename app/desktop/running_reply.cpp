@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "app/size_text.h"
 #include "app/store/reply_figures.h"
 
@@ -25,6 +27,14 @@ std::string stop_note(const GenerationReport& report) {
 
 }  // namespace
 
+RunningReply::RunningReply(int64_t conversation, int64_t message, bool with_thinking, ReplyPart begun)
+    : conversation_(conversation), message_(message), begun_(std::move(begun)) {
+    reply_.with_thinking = with_thinking;
+    reply_.text = begun_.text;
+    reply_.thinking = begun_.thinking;
+    reply_.ids = begun_.ids;
+}
+
 ReplyPart RunningReply::add(const GenerationDelta& delta, int64_t now_ms) {
     if (!delta.reasoning.empty() && thinking_start_ms_ == 0) thinking_start_ms_ = now_ms;
     if (!delta.text.empty() && thinking_start_ms_ != 0 && thinking_end_ms_ == 0) thinking_end_ms_ = now_ms;
@@ -44,9 +54,10 @@ FinishedReply RunningReply::finish(const Result<GenerationReport>& report, const
         figures = figures_of(*report, model);
         figures.note = stop_note(*report);
         reply_.state = report->stop == StopReason::end_of_turn ? MessageState::complete : MessageState::stopped;
-        reply_.text = report->text;
-        reply_.thinking = report->reasoning;
-        reply_.ids = report->ids;
+        reply_.text = begun_.text + report->text;
+        reply_.thinking = begun_.thinking + report->reasoning;
+        reply_.ids = begun_.ids;
+        reply_.ids.insert(reply_.ids.end(), report->ids.begin(), report->ids.end());
     }
     figures.thinking_seconds = thinking_seconds(now_ms);
     return reply_;

@@ -15,10 +15,8 @@ namespace octavo {
 
 class RunningReply {
   public:
-    RunningReply(int64_t conversation, int64_t message, bool with_thinking)
-        : conversation_(conversation), message_(message) {
-        reply_.with_thinking = with_thinking;
-    }
+    // `begun`: what the reply already has, where an earlier one is continued.
+    RunningReply(int64_t conversation, int64_t message, bool with_thinking, ReplyPart begun);
 
     int64_t conversation() const { return conversation_; }
     int64_t message() const { return message_; }
@@ -41,6 +39,7 @@ class RunningReply {
     int64_t message_;
     bool stopping_ = false;
     GenerationProgress progress_;
+    ReplyPart begun_;
     FinishedReply reply_;
     int64_t thinking_start_ms_ = 0;  // 0: it has not begun
     int64_t thinking_end_ms_ = 0;    // 0: it goes on

@@ -284,6 +284,26 @@ std::string recall_json_text(const RecallReport& report, const RecallThresholds&
     return result.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+Result<RecallReport> recall_report_of(const std::string& json_text) {
+    const json file = json::parse(json_text, nullptr, false);
+    try {
+        RecallReport report;
+        report.plan.lengths = file.at("plan").at("lengths").get<std::vector<int64_t>>();
+        for (const json& kv : file.at("settings")) report.plan.candidates.push_back(kv_of(kv));
+        report.plan.reference = kv_of(file.at("reference"));
+        report.model = file.at("model");
+        report.model_hash = std::stoull(file.at("model_hash").get<std::string>(), nullptr, 16);
+        report.backend = file.at("backend");
+        report.equalise = must(parse_kv_equalise(file.at("equalise").get<std::string>()));
+        for (const json& section : file.at("sections")) report.sections.push_back(section_of(section));
+        report.notes = file.at("notes").get<std::vector<std::string>>();
+        report.cancelled = file.at("cancelled");
+        return report;
+    } catch (const std::exception& error) {
+        return Error{ErrorKind::input, fmt::format("The stored recall run cannot be read ({}).", error.what())};
+    }
+}
+
 Result<std::vector<RecallSection>> finished_sections(const std::string& json_text, const RecallReport& expected) {
     const json file = json::parse(json_text, nullptr, false);
     try {

@@ -17,6 +17,10 @@ struct RecallThresholds;
 // The report with its summaries, as one JSON text.
 std::string recall_json_text(const RecallReport& report, const RecallThresholds& thresholds);
 
+// The report back, for showing and for other formats: the plan has its settings, lengths and reference only.
+// ErrorKind::input where the text is none.
+Result<RecallReport> recall_report_of(const std::string& json_text);
+
 // The finished sections of such a text. ErrorKind::input where it is none; ErrorKind::usage where it was made by
 // another plan or model than `expected` has.
 Result<std::vector<RecallSection>> finished_sections(const std::string& json_text, const RecallReport& expected);

@@ -128,6 +128,13 @@ TEST_F(DesktopCache, ALoadCanBeWatchedAndCancelled) {
     until([&] { return !look().model.loading; });
     EXPECT_FALSE(look().model.loaded);
     EXPECT_FALSE(look().composer.can_send);
+    // A file that is gone is not the end: the bundled model is one click away.
+    act(action::LoadModel{"/models/gone.gguf"});
+    engine_->put(ModelFailed{{ErrorKind::io, "/models/gone.gguf could not be opened."}, false});
+    until([&] { return says("gone.gguf"); });
+    ASSERT_EQ(look().notices.back().buttons.size(), 1u);
+    act(look().notices.back().buttons[0].action);
+    EXPECT_EQ(engine_->loads.back().path, "");
     EXPECT_FALSE(look().composer.blocked_reason.empty());
 }
 

@@ -37,6 +37,8 @@ class FakeEngine : public EnginePort {
         else
             held_counts.push_back({ticket, words});
     }
+    void run_recall(RecallPlan plan) override { recalls.push_back(std::move(plan)); }
+    void stop_recall() override { ++stopped_recalls; }
     std::vector<EngineEvent> take_events() override { return std::exchange(events_, {}); }
     MachineMemory machine_memory() const override { return memory; }
 
@@ -99,7 +101,9 @@ class FakeEngine : public EnginePort {
     std::vector<std::string> closed;
     std::vector<std::string> counted;
     std::vector<TextCounted> held_counts;
+    std::vector<RecallPlan> recalls;
     int stops = 0;
+    int stopped_recalls = 0;
     int cancelled_loads = 0;
     bool loads_by_itself = true;
     bool counts_by_itself = true;

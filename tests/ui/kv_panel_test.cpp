@@ -56,7 +56,7 @@ TEST_F(KvPanel, AChosenSchemeIsPricedAndThenApplied) {
     const auto priced = taken<action::PriceKv>();
     ASSERT_FALSE(priced.empty());
     EXPECT_EQ(kv_scheme_name(priced.back().choice.settings.scheme), "q8_0");
-    EXPECT_EQ(priced.back().choice.settings.window, 128);
+    EXPECT_EQ(priced.back().choice.settings.window, KvSettings::default_window);
     KvPrice price;
     price.choice = priced.back().choice;
     price.sentence = "26 MiB now.";
@@ -95,7 +95,7 @@ TEST_F(KvPanel, TheWindowIsDraggedInSteps) {
     drag("##kv-window", 0.5f, 0.95f);
     const auto priced = taken<action::PriceKv>();
     ASSERT_FALSE(priced.empty());
-    EXPECT_GT(priced.back().choice.settings.window, 128);
+    EXPECT_GT(priced.back().choice.settings.window, KvSettings::default_window);
     EXPECT_EQ(priced.back().choice.settings.window % 32, 0);
 }
 

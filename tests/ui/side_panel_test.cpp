@@ -129,6 +129,98 @@ TEST_F(SamplingPanel, ASliderIsTakenWhenItIsLetGo) {
     EXPECT_GT(set[0].choice.sampler.temperature, 1.5f);
 }
 
+class RecallPanel : public SidePanelTest {
+  protected:
+    void open() {
+        show(SidePanel::recall);
+        RecallState& recall = driver_->state().recall;
+        recall = {};
+        recall.available = true;
+        recall.settings = "q4_0, window 128, sinks 64";
+        recall.lengths = {4096, 16384, 65536};
+        driver_->frames();
+        driver_->take_actions();
+    }
+    static std::shared_ptr<const RecallRunView> run(int64_t id) {
+        auto run = std::make_shared<RecallRunView>();
+        run->id = id;
+        run->model = "Pocket";
+        RecallSchemeView& scheme = run->schemes.emplace_back();
+        scheme.name = "q4_0";
+        for (const int depth : {10, 50, 90})
+            scheme.cells.push_back({4096, depth, 8, depth == 50 ? 2 : 8, 0.1, 0.9, {}});
+        scheme.cells[1].answers.push_back(
+            {400, 412, "word codes", "bulk", "What is it?", "AMBER", "EMBER", "wrong", false});
+        return run;
+    }
+};
+
+TEST_F(RecallPanel, RunsTheLengthsThatAreChosen) {
+    open();
+    ASSERT_TRUE(driver_->click("##length-16384")) << driver_->seen();
+    ASSERT_TRUE(driver_->click("80##questions")) << driver_->seen();
+    ASSERT_TRUE(driver_->click("##reference")) << driver_->seen();
+    ASSERT_TRUE(driver_->click("Run the check##recall")) << driver_->seen();
+    const auto started = taken<action::StartRecall>();
+    ASSERT_EQ(started.size(), 1u);
+    EXPECT_EQ(started[0].lengths, std::vector<int64_t>{4096});  // a first look leaves the longest out
+    EXPECT_EQ(started[0].questions, 80);
+    EXPECT_FALSE(started[0].with_reference);
+}
+
+TEST_F(RecallPanel, CanBeStoppedOnce) {
+    open();
+    driver_->state().recall.running = true;
+    driver_->state().recall.total = 100;
+    driver_->state().recall.done = 30;
+    driver_->state().recall.seconds_left = 95;
+    driver_->frames();
+    EXPECT_EQ(driver_->find("Run the check##recall"), nullptr);
+    ASSERT_TRUE(driver_->click("##stop-recall")) << driver_->seen();
+    driver_->state().recall.stopping = true;
+    driver_->frames();
+    driver_->click("##stop-recall");
+    EXPECT_EQ(taken<action::StopRecall>().size(), 1u);
+}
+
+TEST_F(RecallPanel, ASquareShowsItsQuestions) {
+    open();
+    driver_->state().recall.shown = run(3);
+    driver_->frames();
+    const SeenItem* export_button = driver_->find("JSON##export-recall");
+    ASSERT_NE(export_button, nullptr) << driver_->seen();
+    const float before = export_button->min.y;
+    ASSERT_TRUE(driver_->click("##cell-4096-50")) << driver_->seen();
+    driver_->frames();
+    EXPECT_GT(driver_->find("JSON##export-recall")->min.y, before + 40);
+    ASSERT_TRUE(driver_->click("##cell-4096-50")) << driver_->seen();
+    driver_->frames();
+    EXPECT_EQ(driver_->find("JSON##export-recall")->min.y, before);
+}
+
+TEST_F(RecallPanel, KeptRunsAreExportedDeletedAndOpened) {
+    open();
+    driver_->state().recall.shown = run(3);
+    driver_->state().recall.history = {{3, "q4_0, 4K", "14:02"}, {2, "f16, 4K", "13:10"}};
+    driver_->frames();
+    ASSERT_TRUE(driver_->click("CSV##export-recall")) << driver_->seen();
+    ASSERT_TRUE(driver_->click("##run-2")) << driver_->seen();
+    ASSERT_TRUE(driver_->click("Delete##recall")) << driver_->seen();
+    const Actions actions = driver_->take_actions();
+    ASSERT_EQ(actions.size(), 3u);
+    EXPECT_EQ(std::get<action::ExportRecallRun>(actions[0]).format, action::RecallExportFormat::csv);
+    EXPECT_EQ(std::get<action::OpenRecallRun>(actions[1]).id, 2);
+    EXPECT_EQ(std::get<action::DeleteRecallRun>(actions[2]).id, 3);
+}
+
+TEST_F(RecallPanel, ARunThatIsNotKeptYetHasNoExport) {
+    open();
+    driver_->state().recall.shown = run(0);
+    driver_->frames();
+    EXPECT_NE(driver_->find("##cell-4096-10"), nullptr) << driver_->seen();
+    EXPECT_EQ(driver_->find("JSON##export-recall"), nullptr);
+}
+
 class FileBrowserTest : public SidePanelTest {
   protected:
     void open(FilePurpose purpose) {

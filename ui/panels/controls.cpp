@@ -107,6 +107,42 @@ bool drop_down(Ui& ui, const char* id, std::string_view chosen) {
     return clicked;
 }
 
+bool list_row(Ui& ui, const char* label, const ListRow& row) {
+    const std::string_view whole(label);
+    const std::string_view name = whole.substr(0, whole.find("##"));
+    const float width = std::max(ImGui::GetContentRegionAvail().x, ui.px(40));
+    const float height = ui.px(26);
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    ImGui::BeginDisabled(!row.enabled);
+    const bool clicked = ImGui::InvisibleButton(label, {width, height});
+    ImGui::EndDisabled();
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    const bool lit = ImGui::IsItemHovered() || ImGui::IsItemFocused();
+    if (row.chosen || lit)
+        list.AddRectFilled(at, {at.x + width, at.y + height}, row.chosen ? ui.theme.selected : ui.theme.hover,
+                           ui.px(4));
+    const float fade = row.enabled ? 1.0f : 0.45f;
+    draw_icon(list, row.icon, {at.x + ui.px(4), at.y + ui.px(5)}, ui.px(16), with_alpha(ui.theme.muted, fade));
+    ImFont* font = ui.font(Face::body);
+    ImFont* small = ui.font(Face::small);
+    const float figure = text_size(ui, Face::small, row.figure).x;
+    const float name_width = text_size(ui, Face::body, name).x;
+    const float left = at.x + ui.px(row.icon == Icon::none ? 8 : 26);
+    const float right = at.x + width - figure - ui.px(16);
+    list.PushClipRect(at, {right, at.y + height}, true);
+    list.AddText(font, font->FontSize, {std::floor(left), std::floor(at.y + (height - font->FontSize) / 2)},
+                 with_alpha(ui.theme.text, fade), name.data(), name.data() + name.size());
+    list.PopClipRect();
+    list.AddText(small, small->FontSize,
+                 {std::floor(at.x + width - figure - ui.px(8)), std::floor(at.y + (height - small->FontSize) / 2)},
+                 with_alpha(ui.theme.muted, fade), row.figure.data(), row.figure.data() + row.figure.size());
+    if (row.tooltip != nullptr)
+        tooltip(ui, row.tooltip);
+    else if (name_width > right - left)
+        tooltip(ui, name);
+    return clicked;
+}
+
 void dot(Ui& ui, ImU32 colour) {
     const float size = ui.px(8);
     const float line = ImGui::GetFontSize();

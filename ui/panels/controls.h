@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "ui/icons.h"
 #include "ui/ui.h"
 
 namespace octavo {
@@ -31,6 +32,16 @@ bool text_area(Ui& ui, const char* id, std::string& text, float height);
 // What is chosen now, across the region, with a mark that there is more below; true when it is clicked. The list itself
 // is a popup of the caller's.
 bool drop_down(Ui& ui, const char* id, std::string_view chosen);
+
+// A row of a list across the region: icon, name, and a figure on the right. True when it is clicked.
+struct ListRow {
+    Icon icon = Icon::none;
+    std::string_view figure = {};
+    const char* tooltip = nullptr;
+    bool enabled = true;
+    bool chosen = false;
+};
+bool list_row(Ui& ui, const char* label, const ListRow& row);
 
 // A round mark in the colour of a class, to stand before a word.
 void dot(Ui& ui, ImU32 colour);

@@ -80,29 +80,10 @@ void draw_places(Ui& ui, const FileBrowserState& state, Actions& actions) {
     }
 }
 
-// True when it was chosen outright, by a double click.
 bool draw_item(Ui& ui, const FileItem& item, bool marked) {
-    const float width = ImGui::GetContentRegionAvail().x;
-    const float height = ui.px(26);
-    const ImVec2 at = ImGui::GetCursorScreenPos();
-    const bool clicked = ImGui::InvisibleButton((item.name + "##item").c_str(), {std::max(width, 1.0f), height});
-    ImDrawList& list = *ImGui::GetWindowDrawList();
-    if (marked || ImGui::IsItemHovered() || ImGui::IsItemFocused())
-        list.AddRectFilled(at, {at.x + width, at.y + height}, marked ? ui.theme.selected : ui.theme.hover, ui.px(4));
-    draw_icon(list, item.folder ? Icon::folder : Icon::file, {at.x + ui.px(6), at.y + ui.px(5)}, ui.px(16),
-              ui.theme.muted);
-    ImFont* font = ui.font(Face::body);
     const std::string size = item.folder ? "" : format_size(item.bytes);
-    const float size_width = text_size(ui, Face::small, size).x;
-    ui.loader.see(Face::body, item.name);
-    list.PushClipRect(at, {at.x + width - size_width - ui.px(16), at.y + height}, true);
-    list.AddText(font, font->FontSize, {at.x + ui.px(30), at.y + (height - font->FontSize) / 2}, ui.theme.text,
-                 item.name.c_str());
-    list.PopClipRect();
-    ImFont* small = ui.font(Face::small);
-    list.AddText(small, small->FontSize, {at.x + width - size_width - ui.px(8), at.y + (height - small->FontSize) / 2},
-                 ui.theme.muted, size.c_str());
-    return clicked;
+    return list_row(ui, (item.name + "##item").c_str(),
+                    {.icon = item.folder ? Icon::folder : Icon::file, .figure = size, .chosen = marked});
 }
 
 void draw_items(Ui& ui, const FileBrowserState& state, FileBrowserInput& input, float height, Actions& actions) {

@@ -89,6 +89,7 @@ void draw_scheme_choice(Ui& ui, const KvState& state, KvInput& input) {
     const std::string preview =
         row != nullptr ? name + ", " + format_count(row->bytes_per_token) + " bytes a token" : name;
     if (drop_down(ui, "##kv-scheme", preview)) ImGui::OpenPopup("##kv-schemes");
+    ImGui::SetNextWindowPos({ImGui::GetItemRectMin().x, ImGui::GetItemRectMax().y + ui.px(4)}, ImGuiCond_Appearing);
     ImGui::SetNextWindowSizeConstraints({ui.px(320), 0}, {ui.px(460), ui.px(420)});
     push_popup_style(ui);
     if (ImGui::BeginPopup("##kv-schemes")) {
@@ -172,12 +173,13 @@ void draw_price(Ui& ui, const KvState& state, KvInput& input, Actions& actions) 
     if (!pending) return;
     if (price != nullptr) {
         figure_row(ui, "Bytes a token",
-                   format_count(state.bytes_per_token) + " > " + format_count(price->bytes_per_token));
+                   format_count(state.bytes_per_token) + " → " + format_count(price->bytes_per_token));
         if (price->fits || price->bytes_full > 0) {
-            figure_row(ui, "Cache now", format_size(price->bytes_now) + " > " + format_size(price->bytes_after));
+            figure_row(ui, "Cache now", format_size(price->bytes_now) + " → " + format_size(price->bytes_after));
             figure_row(ui, "With the context full", format_size(price->bytes_full));
         }
-        text_block(ui, Face::small, price->fits ? ui.theme.muted : ui.theme.error, price->sentence);
+        if (!price->sentence.empty())
+            text_block(ui, Face::small, price->fits ? ui.theme.muted : ui.theme.error, price->sentence);
     }
     const float half = (ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ItemSpacing.x) / 2;
     const bool fits = price == nullptr || price->fits;

@@ -71,24 +71,29 @@ void draw_line(Ui& ui, const std::string& name, ImU32 colour, const std::string&
 }  // namespace
 
 void draw_memory(Ui& ui, const KvState& state) {
-    std::vector<Part> measured = {{"Other programs", state.other_bytes, colour_of(ui, kOthers)}};
-    std::vector<Part> planned = measured;
+    std::vector<Part> measured;
+    std::vector<Part> planned;
     int64_t planned_total = 0;
     int64_t measured_total = 0;
     for (const MemoryLineState& line : state.plan) {
-        measured.push_back({line.name, line.measured_bytes, colour_of(ui, line.kind)});
-        planned.push_back({line.name + ", planned", line.planned_bytes, colour_of(ui, line.kind)});
+        measured.push_back({line.name + ", now", line.measured_bytes, colour_of(ui, line.kind)});
+        planned.push_back({line.name + ", with the context full", line.planned_bytes, colour_of(ui, line.kind)});
         planned_total += line.planned_bytes;
         measured_total += line.measured_bytes;
     }
     if (state.memory_total_bytes > 0) {
         const std::string free = format_size(state.memory_free_bytes) + " of " + format_size(state.memory_total_bytes);
         figure_row(ui, "Free " + state.memory_name, free);
-        draw_bar(ui, "##memory-measured", measured, state.memory_total_bytes);
-        tooltip(ui, "What is there now");
-        draw_bar(ui, "##memory-planned", planned, state.memory_total_bytes);
-        tooltip(ui, "What the plan is with the context full");
+        draw_bar(ui, "##memory",
+                 {{"Other programs", state.other_bytes, colour_of(ui, kOthers)},
+                  {"This program", measured_total, ui.theme.accent}},
+                 state.memory_total_bytes);
     }
+    const int64_t longer = std::max(planned_total, measured_total);
+    figure_row(ui, "Now", format_size(measured_total));
+    draw_bar(ui, "##memory-measured", measured, longer);
+    figure_row(ui, "With the context full", format_size(planned_total));
+    draw_bar(ui, "##memory-planned", planned, longer);
     space(ui, 2);
     draw_line(ui, "", 0, "planned", "measured");
     for (const MemoryLineState& line : state.plan)

@@ -42,20 +42,17 @@ void draw_file(Ui& ui, const ModelFileItem& item, bool loaded, Actions& actions)
     ImGui::PushID(item.path.c_str());
     const bool usable = item.problem.empty();
     const std::string label = item.name + "##model-file";
-    if (button(ui, label.c_str(),
-               {.kind = ButtonKind::quiet,
-                .icon = loaded ? Icon::check : Icon::file,
-                .width = -1,
-                .tooltip = usable ? item.path.c_str() : item.problem.c_str(),
-                .enabled = usable && !loaded,
-                .small = true}))
+    const std::string size = item.bytes > 0 ? format_size(item.bytes) : "";
+    if (list_row(ui, label.c_str(),
+                 {.icon = loaded ? Icon::check : Icon::file,
+                  .figure = size,
+                  .tooltip = usable ? item.path.c_str() : item.problem.c_str(),
+                  .enabled = usable && !loaded}))
         actions.push_back(action::LoadModel{item.path});
     if (!usable)
         text_block(ui, Face::small, ui.theme.error, item.problem);
     else if (!item.details.empty())
-        text_line(ui, Face::small, ui.theme.muted,
-                  item.details + (item.bytes > 0 ? ", " + format_size(item.bytes) : ""),
-                  ImGui::GetContentRegionAvail().x);
+        text_line(ui, Face::small, ui.theme.muted, item.details, ImGui::GetContentRegionAvail().x);
     ImGui::PopID();
 }
 

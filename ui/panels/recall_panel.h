@@ -1,7 +1,9 @@
-// The Recall panel (see ui/state/recall_state.h).
+// The Recall panel: run the check beside the chat, look at what came out, click a square for its questions.
 //
 // Threads: the window's.
 #pragma once
+
+#include <set>
 
 #include "ui/actions.h"
 #include "ui/state/recall_state.h"
@@ -9,8 +11,17 @@
 
 namespace octavo {
 
-// What is local to the panel: text being typed, choices not asked for yet.
-struct RecallInput {};
+struct RecallInput {
+    bool begun = false;
+    std::set<int64_t> left_out;  // of the lengths that are offered
+    int questions = 1;           // index of the choices
+    bool with_reference = true;
+    bool window_sweep = false;
+    // The square whose questions are shown.
+    const RecallRunView* run = nullptr;  // compared, never followed
+    int scheme = -1;
+    int cell = -1;
+};
 
 void draw_recall_panel(Ui& ui, const RecallState& state, RecallInput& input, Actions& actions);
 

@@ -49,8 +49,6 @@ struct ModelState {
     };
     std::vector<Device> devices = {};
     std::string device = "auto";
-    int64_t gpu_budget_bytes = 0;  // 0: what is free
-    int threads = 0;               // 0: one per physical core
 
     std::vector<ModelFileItem> recent = {};
     struct Folder {
