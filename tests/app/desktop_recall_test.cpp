@@ -95,7 +95,7 @@ TEST_F(DesktopRecall, HasSquaresDifferencesAndAnswers) {
     EXPECT_EQ(last.answers[1].answer, "EMBER-4417");
     ASSERT_EQ(run.differences.size(), 1u);
     EXPECT_NE(run.differences[0].find("-30.0 points"), std::string::npos) << run.differences[0];
-    EXPECT_EQ(look().recall.history.size(), 1u);
+    until([&] { return look().recall.history.size() == 1; });
 }
 
 TEST_F(DesktopRecall, AStoppedRunIsKept) {
