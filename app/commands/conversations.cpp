@@ -90,10 +90,8 @@ int search(const Options& options) {
     }
     if (results->hits.empty()) print_result(options.json, "Nothing was found.\n");
     if (results->messages_not_searched > 0)
-        print_error(
-            fmt::format("words of one or two characters are looked for in the newest messages only: {} were not "
-                        "looked at.",
-                        results->messages_not_searched));
+        print_error(fmt::format("{} older messages were not looked at: longer or rarer words reach all of them.",
+                                results->messages_not_searched));
     return finish(options.json, json{{"hits", rows}, {"messages_not_searched", results->messages_not_searched}});
 }
 

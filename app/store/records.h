@@ -136,8 +136,8 @@ struct SearchHit {
 
 struct SearchResults {
     std::vector<SearchHit> hits;  // titles first, then messages, newest first; one for each conversation
-    // Words of one or two characters are not indexed: they are looked for in the newest messages only, and this many
-    // messages were not looked at.
+    // A search that would read too much (words of one or two characters, which are not indexed; words whose parts are
+    // everywhere, but not they themselves) looks at the newest messages only; so many older ones it did not look at.
     int64_t messages_not_searched = 0;
 };
 

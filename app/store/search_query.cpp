@@ -1,6 +1,7 @@
 #include "app/store/search_query.h"
 
 #include <algorithm>
+#include <set>
 
 #include "app/terminal/text_width.h"
 #include "app/text_file.h"
@@ -14,6 +15,34 @@ constexpr size_t kExcerptBytes = 160;
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+
+// Simple case folding of the scripts in which people write capitals most.
+char32_t fold(char32_t c) {
+    if (c < 0x80) return static_cast<unsigned char>(lower(static_cast<char>(c)));
+    const bool latin_1 = c >= 0xc0 && c <= 0xde && c != 0xd7;
+    const bool greek = c >= 0x391 && c <= 0x3a9;
+    const bool cyrillic = c >= 0x410 && c <= 0x42f;
+    if (latin_1 || greek || cyrillic) return c + 0x20;
+    if (c >= 0x400 && c <= 0x40f) return c + 0x50;
+    const bool even_is_capital = (c >= 0x100 && c <= 0x137 && c != 0x130) || (c >= 0x14a && c <= 0x177) ||
+                                 (c >= 0x460 && c <= 0x481) || (c >= 0x48a && c <= 0x4bf) ||
+                                 (c >= 0x1e00 && c <= 0x1e95) || (c >= 0x1ea0 && c <= 0x1eff);
+    const bool odd_is_capital = (c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17e);
+    if (even_is_capital && c % 2 == 0) return c + 1;
+    if (odd_is_capital && c % 2 == 1) return c + 1;
+    return c;
+}
+
+std::u32string fold(std::string_view text) {
+    std::u32string folded;
+    folded.reserve(text.size());
+    for (size_t at = 0; at < text.size();) {
+        const TextCharacter character = character_at(text, at);
+        folded += fold(character.code);
+        at += character.bytes;
+    }
+    return folded;
+}
 
 size_t character_count(std::string_view text) {
     size_t count = 0;
@@ -58,12 +87,28 @@ SearchWords search_words(std::string_view query) {
 }
 
 std::string match_expression(const std::vector<std::string>& words) {
-    std::string expression;
+    std::set<std::string_view> trigrams;
     for (const std::string& word : words) {
+        std::vector<size_t> starts;  // of the characters, and the end
+        for (size_t at = 0; at < word.size(); at += character_at(word, at).bytes) starts.push_back(at);
+        starts.push_back(word.size());
+        for (size_t i = 0; i + kIndexedCharacters < starts.size(); ++i)
+            trigrams.insert(std::string_view(word).substr(starts[i], starts[i + kIndexedCharacters] - starts[i]));
+    }
+    std::string expression;
+    for (const std::string_view trigram : trigrams) {
         if (!expression.empty()) expression += " AND ";
-        expression += '"' + word + '"';  // a word has no quotation marks, see search_words
+        expression.append("\"").append(trigram).append("\"");  // has no quotation marks, see search_words
     }
     return expression;
+}
+
+bool has_words(std::string_view text, const SearchWords& words) {
+    const std::u32string folded = fold(text);
+    for (const auto* list : {&words.indexed, &words.brief})
+        for (const std::string& word : *list)
+            if (folded.find(fold(word)) == std::u32string::npos) return false;
+    return true;
 }
 
 std::string like_pattern(std::string_view word) {

@@ -21,8 +21,10 @@ struct SearchWords {
 // are left out.
 SearchWords search_words(std::string_view query);
 
-// For MATCH of FTS5: all of them.
+// For MATCH of FTS5: texts that have all trigrams of all words, which may stand anywhere in them.
 std::string match_expression(const std::vector<std::string>& words);
+// Whether all words are in the text, in any case (of Latin, Greek and Cyrillic letters).
+bool has_words(std::string_view text, const SearchWords& words);
 // For LIKE ... ESCAPE '\': anywhere in the text.
 std::string like_pattern(std::string_view word);
 

@@ -128,6 +128,7 @@ class Store {
     static ConversationSummary read_summary(const Statement& row);
     Result<ConversationSummary> summary(int64_t id);
     Status collect_all_hits(const SearchWords& words, int64_t limit, SearchResults& results);
+    Status count_messages_before(int64_t message_id, SearchResults& results);
     Status collect_hits(const std::string& sql, const SearchWords& words, int64_t limit, SearchResults& results);
     static Error no_conversation(int64_t id);
 

@@ -1,5 +1,5 @@
-// Search over titles and messages. Words of three characters and more come from the trigram index; shorter ones are
-// looked for in what that finds, or, alone, in the newest messages.
+// Search over titles and messages. The trigram index tells which texts may have the words of three characters and more;
+// these texts are read. Shorter words alone are looked for in the newest messages.
 #include <fmt/format.h>
 
 #include <unordered_set>
@@ -13,6 +13,8 @@ namespace {
 
 // What a search of brief words alone looks through: it reads every text.
 constexpr int64_t kScannedMessages = 20'000;
+// Texts that are read because they have all trigrams, but not the words: more would take too long.
+constexpr int64_t kReadInVain = 5'000;
 
 constexpr const char* kHitColumns =
     "conversations.id, conversations.title, titled_by_person, conversations.created_ms, updated_ms, deleted_ms";
@@ -24,21 +26,23 @@ std::string brief_condition(const char* column, const SearchWords& words) {
     return condition;
 }
 
-// The words as the parameters of such a statement: the match expression first where there are indexed words.
+// The words as the parameters of such a statement.
 void bind_words(Statement& statement, const SearchWords& words) {
     int index = 0;
-    if (!words.indexed.empty()) statement.bind_at(++index, match_expression(words.indexed));
+    if (!words.indexed.empty()) return statement.bind_at(++index, match_expression(words.indexed));
     for (const std::string& word : words.brief) statement.bind_at(++index, like_pattern(word));
 }
 
+// CROSS JOIN keeps the order of the tables: SQLite would rather go through all conversations in order, and ask the
+// index about each of them.
 std::string title_sql(const SearchWords& words) {
     if (words.indexed.empty())
         return fmt::format("SELECT {}, 0 FROM conversations WHERE deleted_ms = 0{} ORDER BY updated_ms DESC",
                            kHitColumns, brief_condition("title", words));
     return fmt::format(
-        "SELECT {}, 0 FROM title_search JOIN conversations ON conversations.id = title_search.rowid "
-        "WHERE title_search MATCH ? AND deleted_ms = 0{} ORDER BY updated_ms DESC",
-        kHitColumns, brief_condition("conversations.title", words));
+        "SELECT {}, 0 FROM title_search CROSS JOIN conversations ON conversations.id = title_search.rowid "
+        "WHERE title_search MATCH ? AND deleted_ms = 0 ORDER BY updated_ms DESC",
+        kHitColumns);
 }
 
 std::string message_sql(const SearchWords& words) {
@@ -48,10 +52,11 @@ std::string message_sql(const SearchWords& words) {
             "WHERE deleted_ms = 0 AND messages.id > (SELECT max(id) FROM messages) - {}{} ORDER BY messages.id DESC",
             kHitColumns, kScannedMessages, brief_condition("text", words));
     return fmt::format(
-        "SELECT {}, messages.id, messages.text FROM message_search JOIN messages ON messages.id = message_search.rowid "
-        "JOIN conversations ON conversations.id = conversation_id "
-        "WHERE message_search MATCH ? AND deleted_ms = 0{} ORDER BY message_search.rowid DESC",
-        kHitColumns, brief_condition("messages.text", words));
+        "SELECT {}, messages.id, messages.text FROM message_search CROSS JOIN messages ON messages.id = "
+        "message_search.rowid "
+        "CROSS JOIN conversations ON conversations.id = conversation_id "
+        "WHERE message_search MATCH ? AND deleted_ms = 0 ORDER BY message_search.rowid DESC",
+        kHitColumns);
 }
 
 }  // namespace
@@ -63,17 +68,31 @@ Status Store::collect_hits(const std::string& sql, const SearchWords& words, int
     Result<Statement> rows = database_->prepare(sql);
     if (!rows) return rows.error();
     bind_words(*rows, words);
+    int64_t read_in_vain = 0;
     while (static_cast<int64_t>(results.hits.size()) < limit) {
         const Result<bool> row = rows->step();
         if (!row) return row.error();
         if (!*row) break;
         SearchHit hit;
         hit.conversation = read_summary(*rows);
-        if (!found.insert(hit.conversation.id).second) continue;
+        if (found.contains(hit.conversation.id)) continue;
         hit.message_id = rows->integer(6);
-        if (hit.message_id != 0) hit.excerpt = search_excerpt(rows->text(7), words);
+        const std::string text = hit.message_id != 0 ? rows->text(7) : hit.conversation.title;
+        if (!words.indexed.empty() && !has_words(text, words)) {
+            if (++read_in_vain < kReadInVain || hit.message_id == 0) continue;
+            return count_messages_before(hit.message_id, results);
+        }
+        if (hit.message_id != 0) hit.excerpt = search_excerpt(text, words);
+        found.insert(hit.conversation.id);
         results.hits.push_back(std::move(hit));
     }
+    return {};
+}
+
+Status Store::count_messages_before(int64_t message_id, SearchResults& results) {
+    const Result<int64_t> older = database_->value("SELECT count(*) FROM messages WHERE id < ?", message_id);
+    if (!older) return older.error();
+    results.messages_not_searched = *older;
     return {};
 }
 
@@ -95,10 +114,10 @@ Result<SearchResults> Store::search(const std::string& query, int64_t limit) {
         return done.error();
     }
     if (!words.indexed.empty()) return results;
-    const Result<int64_t> older = database_->value(
-        "SELECT count(*) FROM messages WHERE id <= (SELECT max(id) FROM messages) - ?", kScannedMessages);
-    if (!older) return older.error();
-    results.messages_not_searched = *older;
+    const Result<int64_t> newest = database_->value("SELECT max(id) FROM messages");
+    if (!newest) return newest.error();
+    if (const Status counted = count_messages_before(*newest - kScannedMessages + 1, results); !counted)
+        return counted.error();
     return results;
 }
 

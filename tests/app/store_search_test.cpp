@@ -72,6 +72,16 @@ TEST_F(StoreSearch, AllWordsMustBeThereInAnyOrderAndCase) {
     EXPECT_EQ(found("\"\""), Ids{});
 }
 
+TEST_F(StoreSearch, AllTrigramsAreNotYetTheWord) {
+    add("abcd bcde", "t");
+    EXPECT_EQ(found("abcde"), Ids{});
+    const int64_t id = add("x ABCDE y", "t");
+    EXPECT_EQ(found("abcde"), Ids{id});
+    const int64_t cyrillic = add("МОСКВА ΑΘΗΝΑ ŁÓDŹ", "t");
+    EXPECT_EQ(found("москва"), Ids{cyrillic});
+    EXPECT_EQ(found("αθηνα łódź"), Ids{cyrillic});
+}
+
 TEST_F(StoreSearch, WhatIsTypedIsNeverTakenForQuerySyntax) {
     const int64_t id = add("100% of C:\\_temp AND \"NEAR(\" 'quoted' -x col:umn * ^", "t");
     for (const char* query : {"100% AND", "C:\\_temp", "NEAR(", "'quoted'", "-x 100", "col:umn", "%", "_t", "\\", "*",
