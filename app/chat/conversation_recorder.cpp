@@ -1,5 +1,7 @@
 #include "app/chat/conversation_recorder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "app/store/message_tree.h"
@@ -28,6 +30,10 @@ Result<std::vector<Message>> ConversationRecorder::resume(int64_t conversation_i
     const Result<StoredConversation> whole =
         store_->ask([=](Store& store) { return store.conversation(conversation_id); }).get();
     if (!whole) return whole.error();
+    if (whole->summary.deleted_ms > 0)
+        return Error{ErrorKind::usage, fmt::format("Conversation {0} is in the trash: restore it first with 'octavo "
+                                                   "conversations restore {0}'.",
+                                                   conversation_id)};
     for (const std::string& problem : whole->problems) complain_(problem);
     conversation_id_ = conversation_id;
     system_prompt_ = whole->settings.text("system_prompt").value_or("");
@@ -41,8 +47,8 @@ void ConversationRecorder::reply_begins(const std::vector<Message>& messages, bo
     reply_id_ = 0;
     reply_ = {};
     reply_.with_thinking = thinking;
-    if (const Status kept = keep_messages(messages); !kept) complain_(kept.error().message);
-    complain_of_errors();
+    if (const Status kept = keep_messages(messages); !kept) note_failure(kept.error());
+    note_failures_of_store();
 }
 
 Status ConversationRecorder::keep_messages(const std::vector<Message>& messages) {
@@ -121,12 +127,17 @@ void ConversationRecorder::conversation_cleared() {
 
 int64_t ConversationRecorder::finish() {
     store_->ask([](Store&) { return Status(); }).wait();
-    complain_of_errors();
+    note_failures_of_store();
     return conversation_id_;
 }
 
-void ConversationRecorder::complain_of_errors() {
-    for (const Error& error : store_->take_errors()) complain_(error.message);
+void ConversationRecorder::note_failure(const Error& error) {
+    all_kept_ = false;
+    complain_(error.message);
+}
+
+void ConversationRecorder::note_failures_of_store() {
+    for (const Error& error : store_->take_errors()) note_failure(error);
 }
 
 }  // namespace octavo

@@ -22,7 +22,7 @@ class ConversationRecorder : public ConversationKeeper {
     ConversationRecorder(StoreThread& store, std::string model, std::function<void(const std::string&)> complain)
         : store_(&store), model_(std::move(model)), complain_(std::move(complain)) {}
 
-    // Goes on with a conversation of the store. Gives its messages as a prompt.
+    // Goes on with a conversation of the store that is not in the trash. Gives its messages as a prompt.
     Result<std::vector<Message>> resume(int64_t conversation_id);
 
     void reply_begins(const std::vector<Message>& messages, bool thinking) override;
@@ -32,6 +32,8 @@ class ConversationRecorder : public ConversationKeeper {
 
     // Waits until all is saved. Gives the conversation; 0: nothing was kept.
     int64_t finish();
+    // Whether nothing that was to be kept has failed so far.
+    bool all_kept() const { return all_kept_; }
 
   private:
     struct Kept {
@@ -42,7 +44,8 @@ class ConversationRecorder : public ConversationKeeper {
 
     Status keep_messages(const std::vector<Message>& messages);
     Status keep_system_prompt(const std::string& text);
-    void complain_of_errors();
+    void note_failure(const Error& error);
+    void note_failures_of_store();
     // Keeps one message below the last one kept.
     Status keep_message(const Message& message);
 
@@ -54,6 +57,7 @@ class ConversationRecorder : public ConversationKeeper {
     std::vector<Kept> kept_;  // of the path that the conversation is on, without the system prompt
     int64_t reply_id_ = 0;    // of the reply that is coming; 0: it is not kept
     FinishedReply reply_;
+    bool all_kept_ = true;
 };
 
 }  // namespace octavo

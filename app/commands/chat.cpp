@@ -153,22 +153,31 @@ struct SavedChat {
     std::unique_ptr<ConversationRecorder> recorder;
     bool keeps = false;  // what is said from now on
 
-    // Waits until all is kept, and says where. Gives the conversation; 0: nothing was kept.
+    // Waits until all is kept, and says where. Gives the conversation; 0: it is not saved, or not whole.
     int64_t finish(const ReplyView& view) const {
         const int64_t id = keeps ? recorder->finish() : 0;
-        if (id != 0)
-            view.say(
-                fmt::format("saved as conversation {0}: 'octavo chat --resume {0}' goes on with it, 'octavo "
-                            "conversations' lists all",
-                            id));
+        if (id == 0) return 0;
+        if (failed()) {
+            view.say(fmt::format("not all that was said could be saved: conversation {} has the rest", id));
+            return 0;
+        }
+        view.say(
+            fmt::format("saved as conversation {0}: 'octavo chat --resume {0}' goes on with it, 'octavo "
+                        "conversations' lists all",
+                        id));
         return id;
     }
+    // Whether something that was to be kept is not.
+    bool failed() const { return keeps && !recorder->all_kept(); }
 };
 
 struct StoreSituation {
     StoreAccess access;
     std::vector<std::string> notices;
 };
+
+constexpr const char* kNoFolder =
+    "There is no folder for conversations, so nothing is saved: set HOME, or name a file with --store.";
 
 // Goes on with the conversation of --resume, and keeps what is said where that is wanted.
 Result<SavedChat> start_saving(const Options& options, bool at_prompt, const std::string& model,
@@ -180,12 +189,15 @@ Result<SavedChat> start_saving(const Options& options, bool at_prompt, const std
     store_options.file = options.store.empty() ? default_store_file() : std::filesystem::path(options.store);
     store_options.read_only = !save;
     saved.store = std::make_unique<StoreThread>(store_options);
-    const Result<StoreSituation> situation = saved.store
-                                                 ->ask([](Store& store) -> Result<StoreSituation> {
-                                                     return StoreSituation{store.access(), store.notices()};
-                                                 })
-                                                 .get();
+    Result<StoreSituation> situation = saved.store
+                                           ->ask([](Store& store) -> Result<StoreSituation> {
+                                               return StoreSituation{store.access(), store.notices()};
+                                           })
+                                           .get();
     if (!situation) return situation.error();
+    if (save && store_options.file.empty()) situation->notices.emplace_back(kNoFolder);
+    // Whoever asks for it wants no reply that is not saved.
+    if (options.save && situation->access != StoreAccess::full) return Error{ErrorKind::io, situation->notices.front()};
     for (const std::string& notice : situation->notices) print_error(notice);
     saved.recorder = std::make_unique<ConversationRecorder>(*saved.store, model, print_error);
     if (options.resume > 0) {
@@ -195,7 +207,6 @@ Result<SavedChat> start_saving(const Options& options, bool at_prompt, const std
     }
     saved.keeps = save && situation->access == StoreAccess::full;
     if (saved.keeps) conversation.set_keeper(saved.recorder.get());
-    if (save && store_options.file.empty()) print_error("there is no home folder, so this conversation is not saved.");
     return saved;
 }
 
@@ -221,10 +232,11 @@ int run(const Options& options) {
             return fail(attached.error());
     ReplyView view(options.json.to_stdout());
     ChatRunner runner(conversation, view, interactive, options.show_ids);
-    const int code = interactive              ? run_interactive(runner, **engine, view)
-                     : script->inputs.empty() ? run_piped(runner)
-                                              : run_script(runner, script->inputs);
+    int code = interactive              ? run_interactive(runner, **engine, view)
+               : script->inputs.empty() ? run_piped(runner)
+                                        : run_script(runner, script->inputs);
     const int64_t conversation_id = saved->finish(view);
+    if (options.save && saved->failed() && code == 0) code = exit_code(ErrorKind::io);
     if (runner.replies().empty() && code != 0) return code;
     if (runner.replies().empty() && options.json.wanted)
         return fail({ErrorKind::usage,

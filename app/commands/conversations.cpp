@@ -33,16 +33,30 @@ struct Options {
     std::function<int(const Options&)> action;
 };
 
-// With access that is not full, notices say why; a command that reads needs no more.
-Result<std::unique_ptr<Store>> open_store(const Options& options, bool to_write) {
+enum class Purpose {
+    read,
+    change,  // of what is there
+    add,     // to a file that may be new
+};
+
+// With access that is not full, notices say why; a command that reads can do with what could be opened of the file.
+Result<std::unique_ptr<Store>> open_store(const Options& options, Purpose purpose) {
     StoreOptions store_options;
     store_options.file = options.store.empty() ? default_store_file() : std::filesystem::path(options.store);
-    store_options.read_only = !to_write;
+    store_options.read_only = purpose == Purpose::read;
     if (store_options.file.empty())
         return Error{ErrorKind::usage, "There is no folder for conversations: set HOME, or name a file with --store."};
+    // The usual file comes with the first conversation; one that is named is expected to be there.
+    std::error_code unknown;
+    if (!options.store.empty() && purpose != Purpose::add && !std::filesystem::exists(options.store, unknown) &&
+        !unknown)
+        return Error{ErrorKind::io, fmt::format("There is no file {}: check the name after --store.", options.store)};
     Result<std::unique_ptr<Store>> store = Store::open(store_options);
     if (!store) return store;
-    if (to_write && (*store)->access() != StoreAccess::full) return Error{ErrorKind::io, (*store)->notices().front()};
+    const bool usable = purpose == Purpose::read
+                            ? (*store)->access() != StoreAccess::temporary || (*store)->notices().empty()
+                            : (*store)->access() == StoreAccess::full;
+    if (!usable) return Error{ErrorKind::io, (*store)->notices().front()};
     for (const std::string& notice : (*store)->notices()) print_error(notice);
     return store;
 }
@@ -61,7 +75,7 @@ std::string summary_line(const ConversationSummary& summary) {
 }
 
 int list(const Options& options) {
-    const auto store = open_store(options, false);
+    const auto store = open_store(options, Purpose::read);
     if (!store) return fail(store.error());
     const auto summaries = (*store)->conversations(options.trash);
     if (!summaries) return fail(summaries.error());
@@ -75,7 +89,7 @@ int list(const Options& options) {
 }
 
 int search(const Options& options) {
-    const auto store = open_store(options, false);
+    const auto store = open_store(options, Purpose::read);
     if (!store) return fail(store.error());
     const auto results = (*store)->search(options.words);
     if (!results) return fail(results.error());
@@ -120,7 +134,7 @@ std::string markdown_of(const std::vector<StoredConversation>& conversations) {
 }
 
 int show(const Options& options) {
-    const auto store = open_store(options, false);
+    const auto store = open_store(options, Purpose::read);
     if (!store) return fail(store.error());
     const auto chosen = read_chosen(**store, options);
     if (!chosen) return fail(chosen.error());
@@ -136,7 +150,7 @@ int export_chosen(const Options& options) {
     if (options.markdown && std::filesystem::exists(options.file))
         return fail(
             {ErrorKind::usage, fmt::format("{} exists and is not overwritten: name another file.", options.file)});
-    const auto store = open_store(options, false);
+    const auto store = open_store(options, Purpose::read);
     if (!store) return fail(store.error());
     const auto chosen = read_chosen(**store, options);
     if (!chosen) return fail(chosen.error());
@@ -151,7 +165,7 @@ int import_file(const Options& options) {
     if (!text) return fail(text.error());
     const auto conversations = conversations_from_json(*text);
     if (!conversations) return fail(conversations.error());
-    const auto store = open_store(options, true);
+    const auto store = open_store(options, Purpose::add);
     if (!store) return fail(store.error());
     json rows = json::array();
     for (const StoredConversation& conversation : *conversations) {
@@ -163,13 +177,15 @@ int import_file(const Options& options) {
     return finish(options.json, json{{"ids", rows}});
 }
 
-// One change to each of the conversations that are meant.
+// One change to each of the conversations that are meant; none where one of them does not exist.
 int change_each(const Options& options, Status (Store::*change)(int64_t)) {
-    const auto store = open_store(options, true);
+    const auto store = open_store(options, Purpose::change);
     if (!store) return fail(store.error());
     for (const int64_t id : options.ids)
+        if (const auto summary = (*store)->summary(id); !summary) return fail(summary.error());
+    for (const int64_t id : options.ids)
         if (const Status done = (**store.*change)(id); !done) return fail(done.error());
-    return 0;
+    return finish(options.json, json{{"ids", options.ids}});
 }
 
 int trash(const Options& options) { return change_each(options, &Store::trash_conversation); }
@@ -212,7 +228,10 @@ RunCommand add_conversations_command(CLI::App& command) {
         add("delete", fmt::format("Put conversations into the trash, for {} days", Store::kTrashDays).c_str(), trash),
         true);
     add_ids(add("restore", "Take conversations out of the trash", restore), true);
-    return [options] { return options->action(*options); };
+    return [options] {
+        if (const Status target = check_json_target(options->json); !target) return fail(target.error());
+        return options->action(*options);
+    };
 }
 
 }  // namespace octavo

@@ -101,8 +101,13 @@ Result<Database> try_to_read(const StoreOptions& options, Database::Mode mode) {
 }
 
 Result<OpenedFile> open_to_read(const StoreOptions& options, std::vector<std::string> notices) {
+    std::error_code error;
+    const bool exists = fs::exists(options.file, error);
+    if (error)
+        notices.push_back(
+            fmt::format("{} cannot be reached ({}): check its folders.", options.file.string(), error.message()));
+    if (!exists) return open_in_memory(options, std::move(notices));
     std::error_code ignored;
-    if (!fs::exists(options.file, ignored)) return open_in_memory(options, std::move(notices));
     Result<Database> database = try_to_read(options, Database::Mode::read_only);
     if (!database) {
         database = try_to_read(options, Database::Mode::unchanging);
@@ -158,8 +163,11 @@ Status request_check(const fs::path& file) {
 
 Result<OpenedFile> open_store_file(const StoreOptions& options) {
     if (options.file.empty()) return open_in_memory(options, {});
+    std::error_code ignored;  // reading says more, and the lock fails
+    if (fs::is_directory(options.file, ignored))
+        return open_in_memory(
+            options, {fmt::format("{} is a folder, so nothing is read or saved: name a file.", options.file.string())});
     if (options.read_only) return open_to_read(options, {});
-    std::error_code ignored;  // the lock fails then
     const fs::path folder = options.file.parent_path();
     if (!folder.empty() && fs::create_directories(folder, ignored))
         fs::permissions(folder, fs::perms::owner_all, ignored);  // what a person writes is nobody else's

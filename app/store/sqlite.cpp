@@ -25,8 +25,11 @@ constexpr Explanation kExplanations[] = {
     {SQLITE_PERM, ErrorKind::io, "{0} could not be opened: check its permissions."},
     {SQLITE_AUTH, ErrorKind::io, "{0} could not be opened: check its permissions."},
     {SQLITE_CORRUPT, ErrorKind::input,
-     "{0} is damaged ({1}): start Octavo again, it then saves what can be read and keeps the damaged file."},
-    {SQLITE_NOTADB, ErrorKind::input, "{0} is no file of conversations, or damaged at its beginning."},
+     "{0} is damaged ({1}): start Octavo's window or 'octavo chat' again, which saves what can be read and keeps the "
+     "damaged file."},
+    {SQLITE_NOTADB, ErrorKind::input,
+     "{0} is no file of conversations, or damaged at its beginning: Octavo's window or 'octavo chat' saves what can be "
+     "read, and keeps this file under another name."},
     {SQLITE_BUSY, ErrorKind::io, "Another program is working on {0}: end it, then try again."},
     {SQLITE_LOCKED, ErrorKind::io, "Another program is working on {0}: end it, then try again."},
     {SQLITE_NOMEM, ErrorKind::memory, "Memory ran out while working on {0}: close other programs, then try again."},

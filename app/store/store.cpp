@@ -68,7 +68,7 @@ bool Store::mend_search_index() {
 }
 
 void Store::note_damage() {
-    if (check_requested_ || access_ != StoreAccess::full || file_.empty() || !database_->is_damaged()) return;
+    if (check_requested_ || access_ == StoreAccess::temporary || !database_->is_damaged()) return;
     check_requested_ = static_cast<bool>(request_check(file_));
 }
 

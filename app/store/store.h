@@ -39,7 +39,7 @@ int64_t system_now_ms();  // milliseconds since 1970
 
 struct StoreOptions {
     std::filesystem::path file;  // empty: memory only
-    bool read_only = false;      // do not try to write
+    bool read_only = false;      // do not try to write it
     // For tests.
     std::span<const Migration> migrations = store_migrations();
     std::function<int64_t()> now_ms = system_now_ms;
@@ -70,6 +70,7 @@ class Store {
     // Newest first. `trash`: those in the trash instead.
     Result<std::vector<ConversationSummary>> conversations(bool trash = false);
     Result<int64_t> create_conversation(const Settings& settings = {}, const std::string& title = "");
+    Result<ConversationSummary> summary(int64_t id);  // also of one in the trash
     // With all branches, settings and attachments.
     Result<StoredConversation> conversation(int64_t id);
     // Adds a whole conversation (an import) under new ids, in one transaction; returns its id. Times that are 0 are
@@ -126,7 +127,6 @@ class Store {
     int64_t now_ms() const { return now_ms_(); }
 
     static ConversationSummary read_summary(const Statement& row);
-    Result<ConversationSummary> summary(int64_t id);
     Status collect_all_hits(const SearchWords& words, int64_t limit, SearchResults& results);
     Status count_messages_before(int64_t message_id, SearchResults& results);
     Status collect_hits(const std::string& sql, const SearchWords& words, int64_t limit, SearchResults& results);

@@ -77,6 +77,61 @@ TEST_F(ConversationsCommand, DeletesAndRestores) {
     EXPECT_EQ(run_json({"list", "--trash"})["conversations"].size(), 1u);
     EXPECT_EQ(run({"restore", std::to_string(id_)}).exit_code, 0);
     EXPECT_EQ(run_json({"list"})["conversations"].size(), 1u);
+    EXPECT_EQ(run_json({"delete", std::to_string(id_)}), (json{{"ids", {id_}}}));
+    EXPECT_EQ(run_json({"restore", std::to_string(id_)}), (json{{"ids", {id_}}}));
+}
+
+TEST_F(ConversationsCommand, DeletesNothingWhereOneIsMissing) {
+    const ProcessResult refused = run({"delete", std::to_string(id_), "999"});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_NE(refused.errors.find("no conversation 999"), std::string::npos) << refused.errors;
+    EXPECT_EQ(run_json({"list"})["conversations"].size(), 1u);
+}
+
+TEST_F(ConversationsCommand, OverwritesNothingButJson) {
+    const std::filesystem::path notes = folder_ / "notes.txt";
+    std::ofstream(notes) << "my notes";
+    const std::string id = std::to_string(id_);
+    const std::string out = (folder_ / "out.json").string();
+    for (const std::vector<std::string>& subcommand : std::vector<std::vector<std::string>>{
+             {"list"}, {"search", "sea"}, {"show", id}, {"export", "--all", "-o", out}, {"delete", id}}) {
+        std::vector<std::string> arguments = subcommand;
+        arguments.insert(arguments.end(), {"--json", notes.string()});
+        EXPECT_EQ(run(arguments).exit_code, 2) << subcommand[0];
+        EXPECT_EQ(test::file_text(notes), "my notes") << subcommand[0];
+    }
+    EXPECT_FALSE(std::filesystem::exists(out)) << "refused before the work";
+    EXPECT_EQ(run_json({"list"})["conversations"].size(), 1u);
+}
+
+// An unreadable file never looks like one without conversations.
+TEST_F(ConversationsCommand, SaysWhatIsWrongWithAFileThatCannotBeRead) {
+    const std::string whole = test::file_text(file_).value_or("");
+    const auto expect_refused = [&](const std::string& words) {
+        const ProcessResult result = run({"list"});
+        EXPECT_EQ(result.exit_code, 2) << words;
+        EXPECT_EQ(result.output, "") << words;
+        EXPECT_NE(result.errors.find(words), std::string::npos) << result.errors;
+    };
+    const auto replace_by = [&](const std::string& bytes) { std::ofstream(file_, std::ios::binary) << bytes; };
+    std::string scratched = whole;
+    scratched.replace(100, 4000, 4000, '\xa5');
+    replace_by(scratched);
+    expect_refused("saves what can be read");
+    replace_by(whole.substr(0, 5000));
+    expect_refused("saves what can be read");
+    replace_by(std::string(whole.size(), '\0'));
+    expect_refused("saves what can be read");
+    replace_by("These are notes.\n");
+    expect_refused("no file of conversations");
+    replace_by("");
+    expect_refused("another version");
+    std::filesystem::remove(file_);
+    expect_refused("There is no file");
+    EXPECT_EQ(run({"delete", "1"}).exit_code, 2);
+    EXPECT_FALSE(std::filesystem::exists(file_));
+    std::filesystem::create_directory(file_);
+    expect_refused("is a folder");
 }
 
 TEST_F(ConversationsCommand, ReadsButDoesNotWriteBesideAnotherInstance) {

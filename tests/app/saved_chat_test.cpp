@@ -9,6 +9,7 @@
 #include "app/chat/conversation_recorder.h"
 #include "app/chat/reply_view.h"
 #include "app/store/message_tree.h"
+#include "tests/support/failing_disk.h"
 #include "tests/support/process_platform.h"
 #include "tests/support/store_samples.h"
 #include "tests/support/temporary_folder.h"
@@ -93,8 +94,33 @@ TEST_F(SavedChat, WhatCannotBeGoneOnWithIsRefused) {
     EXPECT_NE(missing.errors.find("no conversation 7"), std::string::npos) << missing.errors;
     const std::unique_ptr<Store> other = open_store(file_);
     const ProcessResult told = run_process(command({"--save", "-p", kFact}));
-    EXPECT_EQ(told.exit_code, 0) << told.errors;
+    EXPECT_EQ(told.exit_code, 2) << "saving was asked for";
     EXPECT_NE(told.errors.find("nothing is saved"), std::string::npos) << told.errors;
+}
+
+TEST_F(SavedChat, AConversationInTheTrashIsRestoredFirst) {
+    const std::string id = [&] {
+        const std::unique_ptr<Store> store = open_store(file_);
+        const int64_t created = value_of(store->create_conversation());
+        expect_ok(store->add_message(created, user_message(kFact)));
+        expect_ok(store->trash_conversation(created));
+        return std::to_string(created);
+    }();
+    const ProcessResult refused = run_process(command({"--resume", id, "-p", kQuestion}));
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_NE(refused.errors.find("'octavo conversations restore " + id + "'"), std::string::npos) << refused.errors;
+}
+
+// A limit on the size of files stands for a full disk: there is room to open the store, and for a message or two.
+TEST_F(SavedChat, WhatCouldNotBeSavedIsNotCalledSaved) {
+    (void)open_store(file_);
+    std::vector<std::string> limited = {"bash", "-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "bash"};
+    for (const std::string& argument : command({"--save"})) limited.push_back(argument);
+    for (int i = 0; i < 8; ++i) limited.insert(limited.end(), {"-p", kFact});
+    const ProcessResult result = run_process(limited);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_EQ(result.errors.find("saved as conversation"), std::string::npos) << result.errors;
+    EXPECT_NE(result.errors.find("not all that was said could be saved"), std::string::npos) << result.errors;
 }
 
 TEST_F(SavedChat, AConversationAtATerminalIsSaved) {
@@ -112,6 +138,25 @@ TEST_F(SavedChat, AConversationAtATerminalIsSaved) {
     EXPECT_EQ(terminal.exit_code(), 0);
     EXPECT_EQ(shown_messages(saved(1)).size(), 2u);
     EXPECT_EQ(saved(2).summary.title, "Another conversation");
+}
+
+TEST(ConversationRecorder, KnowsWhenTheDiskWasFull) {
+    const TemporaryFolder folder;
+    FailingDisk disk;
+    StoreOptions options;
+    options.file = folder / "conversations.db";
+    options.vfs = disk.name();
+    StoreThread store(options);
+    std::vector<std::string> complaints;
+    ConversationRecorder recorder(store, "pocket", [&](const std::string& words) { complaints.push_back(words); });
+    recorder.reply_begins({{Role::user, "one"}}, false);
+    EXPECT_TRUE(recorder.all_kept());
+    disk.set_free_bytes(0);
+    recorder.reply_ends(GenerationReport());
+    recorder.finish();
+    EXPECT_FALSE(recorder.all_kept());
+    ASSERT_EQ(complaints.size(), 1u);
+    EXPECT_NE(complaints[0].find("disk is full"), std::string::npos) << complaints[0];
 }
 
 // Without an engine: what the chat tells the recorder.
