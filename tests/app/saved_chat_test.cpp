@@ -114,7 +114,7 @@ TEST_F(SavedChat, AConversationInTheTrashIsRestoredFirst) {
 // A limit on the size of files stands for a full disk: there is room to open the store, and for a message or two.
 TEST_F(SavedChat, WhatCouldNotBeSavedIsNotCalledSaved) {
     (void)open_store(file_);
-    std::vector<std::string> limited = {"bash", "-c", "trap '' XFSZ; ulimit -f 64; exec \"$@\"", "bash"};
+    std::vector<std::string> limited = {"/bin/sh", "-c", "trap '' XFSZ; ulimit -f 96; exec \"$@\"", "sh"};
     for (const std::string& argument : command({"--save"})) limited.push_back(argument);
     for (int i = 0; i < 8; ++i) limited.insert(limited.end(), {"-p", kFact});
     const ProcessResult result = run_process(limited);
@@ -140,6 +140,7 @@ TEST_F(SavedChat, AConversationAtATerminalIsSaved) {
     EXPECT_EQ(saved(2).summary.title, "Another conversation");
 }
 
+// Without an engine: what the chat tells the recorder.
 TEST(ConversationRecorder, KnowsWhenTheDiskWasFull) {
     const TemporaryFolder folder;
     FailingDisk disk;
@@ -159,7 +160,6 @@ TEST(ConversationRecorder, KnowsWhenTheDiskWasFull) {
     EXPECT_NE(complaints[0].find("disk is full"), std::string::npos) << complaints[0];
 }
 
-// Without an engine: what the chat tells the recorder.
 TEST(ConversationRecorder, WhatIsTakenBackStaysAsABranch) {
     const TemporaryFolder folder;
     StoreOptions options;
