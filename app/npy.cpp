@@ -107,16 +107,6 @@ Result<NpyFloats> parse_npy(std::string_view bytes, const std::string& name) {
     return NpyFloats{*shape, load_values<float>(data, [](float value) { return value; })};
 }
 
-// A name typed by mistake must not destroy a model.
-bool holds_something_else(const std::filesystem::path& path) {
-    std::error_code ignored;
-    if (!std::filesystem::is_regular_file(path, ignored)) return false;
-    std::string start(kMagic.size(), '\0');
-    std::ifstream in(path, std::ios::binary);
-    in.read(start.data(), static_cast<std::streamsize>(start.size()));
-    return in.gcount() > 0 && start != kMagic;
-}
-
 }  // namespace
 
 Result<NpyFloats> read_npy(const std::filesystem::path& path) {
@@ -129,12 +119,7 @@ Result<NpyFloats> read_npy(const std::filesystem::path& path) {
 }
 
 Status check_npy_target(const std::filesystem::path& path) {
-    if (path == "-") return Error{ErrorKind::usage, "-o -: an array is no text for standard output; name a file."};
-    if (holds_something_else(path))
-        return Error{
-            ErrorKind::usage,
-            fmt::format("{} exists and is no .npy file, so it is not overwritten: name another file.", path.string())};
-    return check_writable(path);
+    return check_overwrites_only(path, kMagic, "a .npy file");
 }
 
 Status write_npy(const std::filesystem::path& path, const std::vector<int64_t>& shape, std::span<const float> values) {

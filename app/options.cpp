@@ -1,5 +1,7 @@
 #include "app/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
 #include "app/size_text.h"
@@ -15,6 +17,15 @@ int64_t size_or_throw(const std::string& text) {
 }
 
 }  // namespace
+
+CLI::Validator between(double low, double high) {
+    return {[low, high](std::string& text) {
+                double value = 0;
+                const bool fits = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+                return fits ? std::string() : fmt::format("'{}' is no number from {} to {}.", text, low, high);
+            },
+            fmt::format("NUMBER in [{} - {}]", low, high)};
+}
 
 CLI::Option* add_size_option(CLI::App& command, const std::string& name, int64_t& value,
                              const std::string& description) {

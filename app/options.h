@@ -60,6 +60,9 @@ CLI::Option* add_file_option(CLI::App& command, const std::string& name, std::st
 // Refuses an empty value with `sentence`.
 CLI::Validator not_empty(const std::string& sentence);
 
+// For numbers with a fraction: CLI11's own range lets NaN pass.
+CLI::Validator between(double low, double high);
+
 // An option for a size with a suffix (see parse_size).
 CLI::Option* add_size_option(CLI::App& command, const std::string& name, int64_t& value,
                              const std::string& description);

@@ -20,6 +20,13 @@ bool is_json(const fs::path& file, uintmax_t bytes) {
     return in && nlohmann::json::accept(in);
 }
 
+bool begins_with(const fs::path& file, std::string_view magic) {
+    std::string start(magic.size(), '\0');
+    std::ifstream in(file, std::ios::binary);
+    in.read(start.data(), static_cast<std::streamsize>(start.size()));
+    return in && start == magic;
+}
+
 }  // namespace
 
 Status check_writable(const fs::path& file) {
@@ -45,6 +52,20 @@ Status check_overwrites_json_only(const fs::path& file) {
         return Error{ErrorKind::usage, fmt::format("{} exists and is not JSON, so it is not overwritten: "
                                                    "name another file.",
                                                    file.string())};
+    return check_writable(file);
+}
+
+Status check_overwrites_only(const fs::path& file, std::string_view magic, std::string_view kind) {
+    if (file == "-") {
+        return Error{ErrorKind::usage, fmt::format("-: {} is no text for standard output; name a file.", kind)};
+    }
+    std::error_code ignored;
+    const bool holds_something = fs::is_regular_file(file, ignored) && fs::file_size(file, ignored) > 0;
+    if (holds_something && !begins_with(file, magic)) {
+        return Error{
+            ErrorKind::usage,
+            fmt::format("{} exists and is not {}, so it is not overwritten: name another file.", file.string(), kind)};
+    }
     return check_writable(file);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string_view>
 
 #include "kernels/base/error.h"
 
@@ -15,5 +16,8 @@ Status check_writable(const std::filesystem::path& file);
 // Also refuses a file that exists and holds anything but JSON, so that a forgotten file name cannot destroy a model or
 // a configuration. An empty file may be overwritten.
 Status check_overwrites_json_only(const std::filesystem::path& file);
+
+// The same for a kind of binary file ("a .npy file", "a PNG picture") that begins with `magic`. "-" is refused.
+Status check_overwrites_only(const std::filesystem::path& file, std::string_view magic, std::string_view kind);
 
 }  // namespace octavo

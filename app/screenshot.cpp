@@ -9,6 +9,7 @@
 
 #include "app/options.h"
 #include "app/output.h"
+#include "app/output_target.h"
 #include "app/text_file.h"
 #include "ui/screenshot.h"
 #include "ui/testing/sample_states.h"
@@ -55,7 +56,7 @@ void add_screenshot_options(CLI::App& app, ScreenshotOptions& options) {
     app.add_option("--size", options.size, "With --screenshot: its size in pixels")->type_name("WxH");
     app.add_option("--scale", options.scale, "With --screenshot: the scale of everything in it")
         ->type_name("S")
-        ->check(CLI::Range(smallest_scale, largest_scale));
+        ->check(between(smallest_scale, largest_scale));
     app.add_option("--theme", options.theme, "With --screenshot: light or dark")
         ->type_name("NAME")
         ->check(CLI::IsMember({"light", "dark"}));
@@ -66,6 +67,8 @@ int run_screenshot(const ScreenshotOptions& options) {
     if (!layout) return fail(layout.error());
     const Result<ViewState> state = sample_state(options.sample);
     if (!state) return fail(state.error());
+    if (const Status target = check_overwrites_only(options.file, "\x89PNG", "a PNG picture"); !target)
+        return fail(target.error());
     if (const Status status = write_text_file(options.file, screenshot_png(*layout, *state)); !status)
         return fail(status.error());
     return 0;

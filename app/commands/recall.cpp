@@ -188,16 +188,16 @@ void add_text_choices(CLI::App& command, Options& options) {
 void add_threshold_options(CLI::App& command, Options& options) {
     command.add_option("--min-correct", options.least_correct, "Percent that each setting must find, else exit code 1")
         ->type_name("P")
-        ->check(CLI::Range(0, 100))
+        ->check(between(0, 100))
         ->capture_default_str();
     command
         .add_option("--max-drop", options.most_drop, "Points that each may lie below the reference, else exit code 1")
         ->type_name("P")
-        ->check(CLI::Range(0, 100))
+        ->check(between(0, 100))
         ->capture_default_str();
     command.add_option("--max-kl", options.most_kl, "Mean KL to the reference that each may have (default: any)")
         ->type_name("X")
-        ->check(CLI::NonNegativeNumber);
+        ->check(between(0, 1e9));
 }
 
 }  // namespace

@@ -59,6 +59,8 @@ TEST(Command, BadUsageIsTold) {
         {{"recall", "--lengths", "512", "--kv-window", "1k"}, "1024"},
         {{"recall", "--haystack", "file"}, "-f FILE"},
         {{"recall", "--resume"}, "--json"},
+        {{"recall", "--max-kl", "nan"}, "nan"},
+        {{"--screenshot", "/no/such/folder/x.png", "--scale", "nan"}, "nan"},
         {{"chat", "--no-such-option"}, "--no-such-option"},
         {{"chat", "-p", "x", "--kv", "q99"}, "q99"},
         {{"chat", "-p", "x", "--kv-window", "4"}, "window (4"},

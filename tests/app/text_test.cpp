@@ -123,6 +123,13 @@ TEST(OutputTarget, ArraysOverwriteArraysOnly) {
     EXPECT_TRUE(check_npy_target(temporary_file("none.npy", "")));
 }
 
+TEST(OutputTarget, PicturesOverwritePicturesOnly) {
+    const auto check = [](const fs::path& file) { return check_overwrites_only(file, "\x89PNG", "a PNG picture"); };
+    EXPECT_FALSE(check(temporary_file("notes.txt", "my notes")));
+    EXPECT_TRUE(check(temporary_file("old.png", "\x89PNG....")));
+    EXPECT_FALSE(check("-"));
+}
+
 TEST(TextFile, OnlyRegularFilesOfSensibleSize) {
     const auto endless = read_text_file("/dev/zero");
     ASSERT_FALSE(endless);
