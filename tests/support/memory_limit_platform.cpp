@@ -8,6 +8,12 @@
 namespace octavo {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool has_sanitizer = true;
+#else
+constexpr bool has_sanitizer = false;
+#endif
+
 // Private writable memory of the process, as the limit counts it; 0: unknown.
 int64_t data_bytes() {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/proc/self/statm", "r"), std::fclose);
@@ -28,10 +34,7 @@ class DataLimit : public MemoryLimit {
 }  // namespace
 
 std::unique_ptr<MemoryLimit> MemoryLimit::after(int64_t more_bytes) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    (void)more_bytes;
-    return nullptr;
-#else
+    if (has_sanitizer) return nullptr;
     const int64_t now = data_bytes();
     rlimit before{};
     if (now == 0 || getrlimit(RLIMIT_DATA, &before) != 0) return nullptr;
@@ -39,7 +42,6 @@ std::unique_ptr<MemoryLimit> MemoryLimit::after(int64_t more_bytes) {
     limit.rlim_cur = static_cast<rlim_t>(now + more_bytes);
     if (setrlimit(RLIMIT_DATA, &limit) != 0) return nullptr;
     return std::make_unique<DataLimit>(before);
-#endif
 }
 
 }  // namespace octavo
