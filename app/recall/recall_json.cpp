@@ -7,7 +7,7 @@
 #include <span>
 
 #include "app/recall/thresholds.h"
-#include "runtime/recall/fnv_hash.h"
+#include "kernels/base/fnv_hash.h"
 #include "runtime/recall/recall_summary.h"
 
 namespace octavo {

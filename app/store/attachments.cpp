@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <span>
 #include <string_view>
+
+#include "kernels/base/fnv_hash.h"
 
 namespace octavo {
 namespace {
@@ -17,11 +20,11 @@ OwnerTable table_of(AttachmentOwner::Kind kind) {
                                                   : OwnerTable{"draft_attachments", "conversation_id"};
 }
 
-// FNV-1a: only narrows the search; texts of equal hash are compared whole.
+// Only narrows the search; texts of equal hash are compared whole.
 int64_t hash_of(std::string_view text) {
-    uint64_t hash = 14695981039346656037u;
-    for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-    return static_cast<int64_t>(hash);
+    FnvHash hash;
+    hash.bytes(std::as_bytes(std::span(text)));
+    return static_cast<int64_t>(hash.value());
 }
 
 Result<int64_t> store_text(const Database& database, const std::string& text) {

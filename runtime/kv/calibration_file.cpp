@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "kernels/base/fnv_hash.h"
+
 namespace octavo {
 namespace {
 
@@ -18,22 +20,14 @@ constexpr int kVersion = 1;
 constexpr size_t kSampleBytes = 4096;       // of every key and value projection
 constexpr size_t kLargestNumberBytes = 32;  // of one number in the file, with its comma
 
-// FNV-1a.
-class Hash {
+class Hash : public FnvHash {
   public:
-    void bytes(const void* data, size_t count) {
-        const auto* byte = static_cast<const unsigned char*>(data);
-        for (size_t i = 0; i < count; ++i) value_ = (value_ ^ byte[i]) * 0x100000001b3u;
-    }
-    void text(std::string_view text) { bytes(text.data(), text.size()), number(static_cast<int64_t>(text.size())); }
-    void number(int64_t value) { bytes(&value, sizeof value); }
+    void text(std::string_view text) { bytes(std::as_bytes(std::span(text))), number(std::ssize(text)); }
+    void floats(const float* data, int64_t count) { bytes(std::as_bytes(std::span(data, static_cast<size_t>(count)))); }
     void sample(const Matrix& matrix) {
-        bytes(matrix.data, std::min(kSampleBytes, static_cast<size_t>(matrix.bytes())));
+        const size_t count = std::min(kSampleBytes, static_cast<size_t>(matrix.bytes()));
+        bytes({matrix.data, count});
     }
-    uint64_t value() const { return value_; }
-
-  private:
-    uint64_t value_ = 0xcbf29ce484222325u;
 };
 
 uint64_t hash_of(const Model& model, std::span<const int32_t> ids) {
@@ -47,18 +41,18 @@ uint64_t hash_of(const Model& model, std::span<const int32_t> ids) {
                             config.rope_dims, config.experts}) {
         hash.number(value);
     }
-    const size_t head_bytes = static_cast<size_t>(config.head_dim) * sizeof(float);
+    const auto head_dim = static_cast<int64_t>(config.head_dim);
     for (const LayerWeights& layer : model.weights.layers) {
         if (!layer.attention) continue;
-        hash.bytes(layer.attention->q_norm, static_cast<size_t>(config.heads) * head_bytes);
-        hash.bytes(layer.attention->k_norm, static_cast<size_t>(config.kv_heads) * head_bytes);
+        hash.floats(layer.attention->q_norm, config.heads * head_dim);
+        hash.floats(layer.attention->k_norm, config.kv_heads * head_dim);
         if (layer.attention->v_scale != nullptr) {
-            hash.bytes(layer.attention->v_scale, static_cast<size_t>(config.kv_heads) * head_bytes);
+            hash.floats(layer.attention->v_scale, config.kv_heads * head_dim);
         }
         hash.sample(layer.attention->k);
         hash.sample(layer.attention->v);
     }
-    hash.bytes(ids.data(), ids.size_bytes());
+    hash.bytes(std::as_bytes(ids));
     return hash.value();
 }
 

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <optional>
 
+#include "kernels/base/fnv_hash.h"
 #include "runtime/recall/facts.h"
-#include "runtime/recall/fnv_hash.h"
 #include "runtime/recall/haystack.h"
 
 namespace octavo {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/recall/fnv_hash.h"
+#include "kernels/base/fnv_hash.h"
 
 namespace octavo {
 namespace {
