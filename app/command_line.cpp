@@ -31,6 +31,8 @@ constexpr CommandEntry kCommands[] = {
     {"kv-error", "Measure what KV cache settings do to keys, values and attention", add_kv_error_command},
     {"memory", "What a token costs in bytes, and the largest context that fits", add_memory_command},
     {"inspect", "Show what is in a model file", add_inspect_command},
+    {"make-model", "Write a file of random weights in the sizes of a real model, for tests and timings",
+     add_make_model_command},
     {"tokenize", "Text to token ids, and back", add_tokenize_command},
     {"render", "The exact prompt that the model's chat template makes of messages", add_render_command},
     {"logits", "Write the logits of a prompt as a .npy file", add_logits_command},

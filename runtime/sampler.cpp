@@ -28,16 +28,6 @@ Status check_sampler_options(const SamplerOptions& options) {
     return {};
 }
 
-uint64_t RandomStream::next() {
-    state_ += 0x9e3779b97f4a7c15u;
-    uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-double RandomStream::next_unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-
 Result<int32_t> Sampler::sample(std::span<const float> logits, std::span<const int32_t> history) {
     const std::span<const float> penalised = penalise(logits, history);
     const int32_t best = best_token(penalised);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "kernels/base/error.h"
+#include "kernels/base/random_stream.h"
 
 namespace octavo {
 
@@ -33,17 +34,6 @@ struct SamplerOptions {
 
 // ErrorKind::usage with the allowed range.
 Status check_sampler_options(const SamplerOptions& options);
-
-// SplitMix64 (Steele, Lea, Flood 2014): the same numbers on every machine.
-class RandomStream {
-  public:
-    explicit RandomStream(uint64_t seed) : state_(seed) {}
-    uint64_t next();
-    double next_unit();  // in [0, 1), 53 bits
-
-  private:
-    uint64_t state_;
-};
 
 class Sampler {
   public:

@@ -1,5 +1,5 @@
 // What both config readers share, as data: architectures, names and limits of sizes, and the checks across sizes.
-// Private to models/hybrid.
+// Private to models/.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // How each file format calls the tensors of the hybrid architecture, and what has to be done to their values.
 // A reader looks a role up here; an empty name means the format has no such tensor.
-// Source: model_spec section 9. Private to models/hybrid.
+// Source: model_spec section 9. Private to models/.
 #pragma once
 
 #include <string_view>

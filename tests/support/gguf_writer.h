@@ -1,4 +1,4 @@
-// Writes GGUF v3 files for tests, piece by piece, sound or broken as the test wants.
+// Whole GGUF v3 files in memory for tests, sound or broken as the test wants.
 #pragma once
 
 #include <cstdint>
@@ -6,22 +6,24 @@
 #include <string_view>
 #include <vector>
 
+#include "models/gguf/header_writer.h"
+
 namespace octavo::test {
 
-class GgufWriter {
+class GgufWriter : private GgufHeaderWriter {
   public:
-    void u32(std::string_view key, uint32_t value);
-    void i32(std::string_view key, int32_t value);
-    void u64(std::string_view key, uint64_t value);
-    void f32(std::string_view key, float value);
-    void boolean(std::string_view key, bool value);
-    void text(std::string_view key, std::string_view value);
-    void texts(std::string_view key, const std::vector<std::string>& values);
-    void i32s(std::string_view key, const std::vector<int32_t>& values);
-    // Any type number with raw bytes.
-    void raw(std::string_view key, uint32_t type, std::string_view bytes);
+    using GgufHeaderWriter::boolean;
+    using GgufHeaderWriter::f32;
+    using GgufHeaderWriter::i32;
+    using GgufHeaderWriter::raw;
+    using GgufHeaderWriter::text;
+    using GgufHeaderWriter::u32;
+    using GgufHeaderWriter::u64;
+    void texts(std::string_view key, const std::vector<std::string>& values) { GgufHeaderWriter::texts(key, values); }
+    void i32s(std::string_view key, const std::vector<int32_t>& values) { GgufHeaderWriter::i32s(key, values); }
 
-    // `extents` as stored: contiguous first. An offset of -1 puts the data after the previous tensor's.
+    // `extents` as stored: contiguous first. An offset of -1 puts the data after the previous tensor's; any other is
+    // written into the record only.
     void tensor(std::string_view name, const std::vector<uint64_t>& extents, uint32_t type, std::string_view data,
                 int64_t offset = -1);
     // F32, every value `value`.
@@ -30,19 +32,7 @@ class GgufWriter {
     std::vector<std::byte> finish(uint64_t alignment = 32) const;
 
   private:
-    template <class T>
-    void scalar(std::string_view key, uint32_t type, T value);
-
-    struct Tensor {
-        std::string name;
-        std::vector<uint64_t> extents;
-        uint32_t type;
-        std::string data;
-        int64_t offset;
-    };
-    std::string keys_;
-    uint64_t key_count_ = 0;
-    std::vector<Tensor> tensors_;
+    std::vector<std::string> data_;  // [tensors]
 };
 
 }  // namespace octavo::test
