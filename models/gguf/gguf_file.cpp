@@ -67,12 +67,12 @@ bool printable_ascii(std::string_view text) {
     return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
 }
 
-struct Header {
+struct Counts {
     uint64_t tensors = 0;
     uint64_t keys = 0;
 };
 
-Result<Header> read_header(Cursor& cursor) {
+Result<Counts> read_counts(Cursor& cursor) {
     const auto magic = cursor.take(4);
     if (!magic) return bad("the file ends inside the magic number; it is empty or cut off");
     if (std::memcmp(magic->data(), "GGUF", 4) != 0) return bad("the magic number is not GGUF; this is no GGUF file");
@@ -88,7 +88,7 @@ Result<Header> read_header(Cursor& cursor) {
     const auto keys = cursor.read<uint64_t>();
     if (!keys) return bad("the file ends inside the key count (kv_count)");
     if (*keys > kMaxKeys) return bad("kv_count is {}; at most {} are accepted", *keys, kMaxKeys);
-    return Header{*tensors, *keys};
+    return Counts{*tensors, *keys};
 }
 
 std::optional<std::string_view> read_string(Cursor& cursor, uint64_t limit) {
@@ -195,12 +195,6 @@ Result<GgufMetadata> read_metadata(Cursor& cursor, std::span<const std::byte> by
     return GgufMetadata(std::move(entries));
 }
 
-struct Record {
-    StoredTensor tensor;  // data still empty
-    uint64_t offset = 0;  // from the start of the data section
-    uint64_t bytes = 0;
-};
-
 // Bytes of a tensor, or an error: the product of the extents must fit in int64 and rows be whole blocks.
 Result<uint64_t> tensor_bytes(std::string_view name, std::span<const uint64_t> extents, const GgufBlock& block,
                               std::string_view type_name) {
@@ -225,7 +219,7 @@ std::string suspect(uint64_t number, uint64_t count) {
     return "";
 }
 
-Result<Record> read_record(Cursor& cursor, uint64_t number, uint64_t count) {
+Result<GgufRecord> read_record(Cursor& cursor, uint64_t number, uint64_t count) {
     const std::string hint = suspect(number, count);
     const auto name = read_string(cursor, kMaxTensorNameBytes);
     if (!name) {
@@ -251,7 +245,7 @@ Result<Record> read_record(Cursor& cursor, uint64_t number, uint64_t count) {
     const GgufBlock* block = find_gguf_block(*type);
     if (!block) return bad("tensor {} has type number {}, which this build does not know", quote_name(*name), *type);
 
-    Record record;
+    GgufRecord record;
     record.tensor.name = *name;
     record.tensor.type_name = weight_type_name(*type);
     record.tensor.weight = find_weight_type(*type);
@@ -275,8 +269,8 @@ Result<uint64_t> read_alignment(const GgufMetadata& metadata) {
     return static_cast<uint64_t>(alignment);
 }
 
-Status place_tensors(std::vector<Record>& records, std::span<const std::byte> data, uint64_t alignment) {
-    for (Record& record : records) {
+Status place_tensors(std::vector<GgufRecord>& records, std::span<const std::byte> data, uint64_t alignment) {
+    for (GgufRecord& record : records) {
         const std::string name = quote_name(record.tensor.name);
         if (record.offset % alignment != 0) {
             return bad("tensor {} has offset {}, not a multiple of the alignment {}", name, record.offset, alignment);
@@ -294,8 +288,8 @@ Status place_tensors(std::vector<Record>& records, std::span<const std::byte> da
     std::sort(order.begin(), order.end(),
               [&](size_t a, size_t b) { return std::pair(records[a].offset, a) < std::pair(records[b].offset, b); });
     for (size_t i = 1; i < order.size(); ++i) {
-        const Record& before = records[order[i - 1]];
-        const Record& after = records[order[i]];
+        const GgufRecord& before = records[order[i - 1]];
+        const GgufRecord& after = records[order[i]];
         if (after.offset < before.offset + before.bytes) {
             return bad("tensor {} overlaps tensor {}", quote_name(after.tensor.name), quote_name(before.tensor.name));
         }
@@ -303,9 +297,9 @@ Status place_tensors(std::vector<Record>& records, std::span<const std::byte> da
     return {};
 }
 
-Status check_unique(const std::vector<Record>& records) {
+Status check_unique(const std::vector<GgufRecord>& records) {
     std::vector<std::string_view> names;
-    for (const Record& record : records) names.push_back(record.tensor.name);
+    for (const GgufRecord& record : records) names.push_back(record.tensor.name);
     std::sort(names.begin(), names.end());
     const auto twice = std::adjacent_find(names.begin(), names.end());
     if (twice != names.end()) return bad("tensor {} occurs twice", quote_name(*twice));
@@ -314,29 +308,47 @@ Status check_unique(const std::vector<Record>& records) {
 
 }  // namespace
 
-Result<GgufFile> parse_gguf(std::span<const std::byte> bytes) {
+uint64_t GgufHeader::file_bytes() const {
+    uint64_t end = data_start;
+    for (const GgufRecord& record : records) {
+        const uint64_t room = std::numeric_limits<uint64_t>::max() - data_start;
+        if (record.offset > room || record.bytes > room - record.offset) return std::numeric_limits<uint64_t>::max();
+        end = std::max(end, data_start + record.offset + record.bytes);
+    }
+    return end;
+}
+
+Result<GgufHeader> parse_gguf_header(std::span<const std::byte> bytes) {
     Cursor cursor(bytes);
-    const Result<Header> header = read_header(cursor);
-    if (!header) return header.error();
-    Result<GgufMetadata> metadata = read_metadata(cursor, bytes, header->keys);
+    const Result<Counts> counts = read_counts(cursor);
+    if (!counts) return counts.error();
+    Result<GgufMetadata> metadata = read_metadata(cursor, bytes, counts->keys);
     if (!metadata) return metadata.error();
     const Result<uint64_t> alignment = read_alignment(*metadata);
     if (!alignment) return alignment.error();
 
-    std::vector<Record> records;
-    for (uint64_t i = 0; i < header->tensors; ++i) {
-        Result<Record> record = read_record(cursor, i + 1, header->tensors);
+    GgufHeader header;
+    header.metadata = std::move(*metadata);
+    header.alignment = *alignment;
+    for (uint64_t i = 0; i < counts->tensors; ++i) {
+        Result<GgufRecord> record = read_record(cursor, i + 1, counts->tensors);
         if (!record) return record.error();
-        records.push_back(std::move(*record));
+        header.records.push_back(std::move(*record));
     }
-    if (Status status = check_unique(records); !status) return status.error();
-    const uint64_t data_start = (cursor.position() + *alignment - 1) / *alignment * *alignment;
-    const auto data = bytes.subspan(std::min<uint64_t>(data_start, bytes.size()));
-    if (Status status = place_tensors(records, data, *alignment); !status) return status.error();
+    if (Status status = check_unique(header.records); !status) return status.error();
+    header.data_start = (cursor.position() + *alignment - 1) / *alignment * *alignment;
+    return header;
+}
+
+Result<GgufFile> parse_gguf(std::span<const std::byte> bytes) {
+    Result<GgufHeader> header = parse_gguf_header(bytes);
+    if (!header) return header.error();
+    const auto data = bytes.subspan(std::min<uint64_t>(header->data_start, bytes.size()));
+    if (Status status = place_tensors(header->records, data, header->alignment); !status) return status.error();
 
     GgufFile file;
-    file.metadata = std::move(*metadata);
-    for (Record& record : records) file.tensors.push_back(std::move(record.tensor));
+    file.metadata = std::move(header->metadata);
+    for (GgufRecord& record : header->records) file.tensors.push_back(std::move(record.tensor));
     return file;
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/hybrid/config_reader.h"
+
 namespace octavo {
 namespace {
 
@@ -88,6 +90,8 @@ const Architecture* find_hf_architecture(std::string_view model_type) {
     });
     return found == std::end(kArchitectures) ? nullptr : found;
 }
+
+bool is_hybrid_architecture(std::string_view name) { return find_architecture(name) != nullptr; }
 
 std::span<const SizeField> common_sizes() { return kCommon; }
 std::span<const SizeField> expert_sizes() { return kExperts; }

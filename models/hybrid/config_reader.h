@@ -20,6 +20,9 @@ struct HybridDescription {
     bool tied_embeddings = false;  // no head of its own is expected
 };
 
+// Whether a general.architecture is one of this family.
+bool is_hybrid_architecture(std::string_view name);
+
 // The vocabulary's size is that of the embedding tensor.
 Result<HybridDescription> read_hybrid_config(const GgufMetadata& metadata, const TensorStore& tensors);
 // `json`: text of a config.json.
