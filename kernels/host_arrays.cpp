@@ -122,6 +122,7 @@ class HostArrays final : public Backend {
 
     std::string name() const override { return device_->name(); }
     Memory& memory() override { return host_; }
+    bool reads(WeightType type) const override { return device_->reads(type); }
     Status finish() override { return std::exchange(status_, Status()); }
 
     void embed(const Matrix& table, std::span<const int32_t> ids, float* x) override {

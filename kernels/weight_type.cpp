@@ -7,23 +7,25 @@
 namespace octavo {
 namespace {
 
-// In the order of WeightType.
+// In the order of WeightType: type, name, GGUF id, values and bytes of a block, decoder.
 constexpr WeightTypeSpec kTypes[] = {
-    {.type = WeightType::f32, .name = "F32", .gguf_id = 0, .block_values = 1, .block_bytes = 4, .decode = decode_f32},
-    {.type = WeightType::f16, .name = "F16", .gguf_id = 1, .block_values = 1, .block_bytes = 2, .decode = decode_f16},
-    {.type = WeightType::bf16,
-     .name = "BF16",
-     .gguf_id = 30,
-     .block_values = 1,
-     .block_bytes = 2,
-     .decode = decode_bf16},
-    {.type = WeightType::q8_0,
-     .name = "Q8_0",
-     .gguf_id = 8,
-     .block_values = 32,
-     .block_bytes = 34,
-     .decode = decode_q8_0},
+    {WeightType::f32, "F32", 0, 1, 4, decode_f32},
+    {WeightType::f16, "F16", 1, 1, 2, decode_f16},
+    {WeightType::bf16, "BF16", 30, 1, 2, decode_bf16},
+    {WeightType::q8_0, "Q8_0", 8, 32, 34, decode_q8_0},
+    {WeightType::q4_0, "Q4_0", 2, 32, 18, decode_q4_0},
+    {WeightType::q4_1, "Q4_1", 3, 32, 20, decode_q4_1},
+    {WeightType::q5_0, "Q5_0", 6, 32, 22, decode_q5_0},
+    {WeightType::q5_1, "Q5_1", 7, 32, 24, decode_q5_1},
+    {WeightType::q2_k, "Q2_K", 10, 256, 84, decode_q2_k},
+    {WeightType::q3_k, "Q3_K", 11, 256, 110, decode_q3_k},
+    {WeightType::q4_k, "Q4_K", 12, 256, 144, decode_q4_k},
+    {WeightType::q5_k, "Q5_K", 13, 256, 176, decode_q5_k},
+    {WeightType::q6_k, "Q6_K", 14, 256, 210, decode_q6_k},
+    {WeightType::iq4_nl, "IQ4_NL", 20, 32, 18, decode_iq4_nl},
+    {WeightType::iq4_xs, "IQ4_XS", 23, 256, 136, decode_iq4_xs},
 };
+static_assert(std::size(kTypes) == kWeightTypes);
 
 constexpr bool in_order() {
     size_t index = 0;

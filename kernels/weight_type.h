@@ -1,7 +1,7 @@
 // The one table of weight types: how a tensor's bytes become float32. Readers, `inspect`, matrix kernels and tests read
 // it; supporting another type is one entry here, one decoder, and (for speed) one unpacker in the fast backends.
 //
-// Source: GGUF v3 tensor types; layouts as in kernels/reference/weight_decode.cpp.
+// Source: GGUF v3 tensor types; layouts as in kernels/reference/weight_decode*.cpp.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,15 @@
 
 namespace octavo {
 
-enum class WeightType : uint8_t { f32, f16, bf16, q8_0 };
+enum class WeightType : uint8_t {
+    // clang-format off
+    f32, f16, bf16,                 // plain numbers
+    q8_0, q4_0, q4_1, q5_0, q5_1,   // blocks of 32 with one scale
+    q2_k, q3_k, q4_k, q5_k, q6_k,   // blocks of 256 with scaled sub-blocks
+    iq4_nl, iq4_xs,                 // codes point into a table of values
+    // clang-format on
+};
+inline constexpr int kWeightTypes = static_cast<int>(WeightType::iq4_xs) + 1;
 
 struct WeightTypeSpec {
     WeightType type;

@@ -88,7 +88,7 @@ class Engine::Worker {
         const Memory& memory = backend_->memory();
         info_.place = memory.place();
         info_.free_bytes = memory.free_bytes();
-        Result<PlacedWeights> weights = place_weights(model_->config, model_->weights, backend_->memory());
+        Result<PlacedWeights> weights = place_weights(model_->config, model_->weights, *backend_);
         if (!weights) return weights.error();
         weights_ = std::move(*weights);
         Result<Forward> forward = Forward::create(model_->config, weights_.weights, *backend_, options_.prefill_chunk);

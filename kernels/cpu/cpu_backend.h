@@ -86,9 +86,12 @@ class CpuBackend final : public Backend {
         int rows;
         int64_t cols;
     };
+    static bool has_kernels(WeightType type) { return static_cast<int>(type) < kIsaWeightTypes; }
     bool reads_in_place(WeightType type, int tokens) const {
-        return tokens <= isa_.direct_tokens[static_cast<int>(type)];
+        return has_kernels(type) && tokens <= isa_.direct_tokens[static_cast<int>(type)];
     }
+    // Whole blocks as float32.
+    void unpack(WeightType type, const std::byte* weights, int64_t count, float* values) const;
     // Unpacks rows into `scratch`[kPanelFloats] when `tokens` of them make it worth while.
     Panel make_panel(const Matrix& w, int64_t first_row, int rows, int tokens, float* scratch) const;
     // Products of a panel; the members of `op` that describe the weights are filled in here.

@@ -27,7 +27,9 @@ struct DotProducts {
     bool accumulate = false;
 };
 
-inline constexpr int kIsaWeightTypes = 4;  // as many as enum WeightType has, in its order
+// Of the types in the order of enum WeightType, the first that have kernels of their own here. Rows of all others are
+// unpacked by the decoder in the table of weight types.
+inline constexpr int kIsaWeightTypes = 4;
 
 struct IsaKernels {
     // Dense products (isa/dot.cpp). Up to direct_tokens it is faster to read the weights in their own format, above it

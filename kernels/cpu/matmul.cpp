@@ -20,11 +20,20 @@ CpuBackend::Panel CpuBackend::make_panel(const Matrix& w, int64_t first_row, int
                                          float* scratch) const {
     Panel panel = {w.type, w.row(first_row), w.row_bytes(), rows, w.cols};
     if (w.type == WeightType::f32 || reads_in_place(w.type, tokens) || rows * w.cols > kPanelFloats) return panel;
-    isa_.unpack[static_cast<int>(w.type)](panel.w, rows * w.cols, scratch);
+    unpack(w.type, panel.w, rows * w.cols, scratch);
     panel.type = WeightType::f32;
     panel.w = reinterpret_cast<const std::byte*>(scratch);
     panel.row_bytes = w.cols * static_cast<int64_t>(sizeof(float));
     return panel;
+}
+
+void CpuBackend::unpack(WeightType type, const std::byte* weights, int64_t count, float* values) const {
+    if (has_kernels(type)) {
+        isa_.unpack[static_cast<int>(type)](weights, count, values);
+    } else {
+        const WeightTypeSpec& spec = weight_type_spec(type);
+        spec.decode(weights, count / spec.block_values, values);
+    }
 }
 
 void CpuBackend::dot(const Panel& panel, DotProducts op) const {

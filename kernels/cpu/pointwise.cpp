@@ -7,8 +7,7 @@ namespace octavo {
 
 void CpuBackend::embed(const Matrix& table, std::span<const int32_t> ids, float* x) {
     for_each_row(static_cast<int64_t>(ids.size()), table.cols, [&](int64_t token) {
-        isa_.unpack[static_cast<int>(table.type)](table.row(ids[static_cast<size_t>(token)]), table.cols,
-                                                  x + token * table.cols);
+        unpack(table.type, table.row(ids[static_cast<size_t>(token)]), table.cols, x + token * table.cols);
     });
 }
 

@@ -96,6 +96,8 @@ void launch_few(FewTokens op, int tokens, cudaStream_t stream) {
 
 }  // namespace
 
+bool CudaBackend::reads(WeightType type) const { return device_reads(type); }
+
 void CudaBackend::matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) {
     if (tokens > kFewTokens) {
         for (const MatmulTarget& target : targets) {

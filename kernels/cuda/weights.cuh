@@ -89,6 +89,11 @@ __device__ inline void weights_at(const DeviceMatrix& w, const unsigned char* ro
     }
 }
 
+// The types of with_weight_type below.
+inline bool device_reads(WeightType type) {
+    return type == WeightType::f32 || type == WeightType::f16 || type == WeightType::bf16 || type == WeightType::q8_0;
+}
+
 // Calls run(std::integral_constant<WeightType, type>) with the type as a constant. The branch is the same for all
 // threads of a block.
 template <class Run>
@@ -98,6 +103,7 @@ __host__ __device__ inline void with_weight_type(WeightType type, Run&& run) {
         case WeightType::f16: return run(std::integral_constant<WeightType, WeightType::f16>());
         case WeightType::bf16: return run(std::integral_constant<WeightType, WeightType::bf16>());
         case WeightType::q8_0: return run(std::integral_constant<WeightType, WeightType::q8_0>());
+        default: return;  // refused where weights are placed
     }
 }
 

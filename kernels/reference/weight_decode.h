@@ -1,4 +1,6 @@
-// Decoders of weight types: exact float32 values of whole blocks. Layouts are in the .cpp.
+// Decoders of weight types: exact float32 values of whole blocks. Layouts are in the .cpp files, one per family:
+// weight_decode.cpp (plain numbers, blocks of 32), weight_decode_k.cpp (K-quants), weight_decode_codebook.cpp (IQ
+// types), weight_decode_micro.cpp (small floats, ternary and binary codes).
 #pragma once
 
 #include <cstddef>
@@ -7,9 +9,11 @@
 namespace octavo {
 
 // data: `blocks` consecutive blocks, any alignment; values[blocks * block_values].
-void decode_f32(const std::byte* data, int64_t blocks, float* values);
-void decode_f16(const std::byte* data, int64_t blocks, float* values);
-void decode_bf16(const std::byte* data, int64_t blocks, float* values);
-void decode_q8_0(const std::byte* data, int64_t blocks, float* values);
+using DecodeBlocks = void(const std::byte* data, int64_t blocks, float* values);
+
+DecodeBlocks decode_f32, decode_f16, decode_bf16;
+DecodeBlocks decode_q4_0, decode_q4_1, decode_q5_0, decode_q5_1, decode_q8_0;
+DecodeBlocks decode_q2_k, decode_q3_k, decode_q4_k, decode_q5_k, decode_q6_k;
+DecodeBlocks decode_iq4_nl, decode_iq4_xs;
 
 }  // namespace octavo

@@ -1,11 +1,18 @@
 #include "models/hybrid/placed_weights.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+#include <string_view>
+#include <type_traits>
 #include <unordered_map>
 
 namespace octavo {
 namespace {
 
-// Calls visit(pointer, bytes) for every array of the weights. Experts come one after the other, each as gate, up and
+// Calls visit(pointer, bytes) for every array of the weights; for a matrix, visit(matrix) where there is such a call.
+// Experts come one after the other, each as gate, up and
 // down, so that copies of them lie at equal distances.
 template <class Visit>
 class Arrays {
@@ -26,7 +33,13 @@ class Arrays {
     }
 
   private:
-    void matrix(Matrix& w) { visit_(w.data, w.bytes()); }
+    void matrix(Matrix& w) {
+        if constexpr (std::is_invocable_v<Visit&, Matrix&>) {
+            visit_(w);
+        } else {
+            visit_(w.data, w.bytes());
+        }
+    }
     void floats(const float*& values, int64_t count) { visit_(values, count * static_cast<int64_t>(sizeof(float))); }
 
     void attention(AttentionWeights& w) {
@@ -96,6 +109,26 @@ class Layout {
     int64_t bytes_ = 0;
 };
 
+// Looks for matrices that a back end cannot read.
+struct UnreadTypes {
+    const Backend& backend;
+    std::set<std::string_view>& found;
+    void operator()(Matrix& w) const {
+        if (!backend.reads(w.type)) found.insert(weight_type_spec(w.type).name);
+    }
+    void operator()(const auto*&, int64_t) const {}
+};
+
+Status check_types(const HybridConfig& config, const HybridWeights& weights, const Backend& backend) {
+    std::set<std::string_view> found;
+    HybridWeights views = weights;
+    visit_arrays(config, views, UnreadTypes{backend, found});
+    if (found.empty()) return {};
+    return Error{ErrorKind::input, fmt::format("The model has weights of type {}, which {} does not support yet; "
+                                               "choose the CPU (--device cpu).",
+                                               fmt::join(found, ", "), backend.name())};
+}
+
 }  // namespace
 
 int64_t placed_weight_bytes(const HybridConfig& config, const HybridWeights& weights) {
@@ -107,7 +140,9 @@ int64_t placed_weight_bytes(const HybridConfig& config, const HybridWeights& wei
     return layout.bytes();
 }
 
-Result<PlacedWeights> place_weights(const HybridConfig& config, const HybridWeights& weights, Memory& memory) {
+Result<PlacedWeights> place_weights(const HybridConfig& config, const HybridWeights& weights, Backend& backend) {
+    if (Status status = check_types(config, weights, backend); !status) return status.error();
+    Memory& memory = backend.memory();
     PlacedWeights placed{weights, {}};
     if (memory.on_host()) return placed;
     Result<Buffer> copy = memory.allocate(static_cast<size_t>(placed_weight_bytes(config, weights)), "the weights");

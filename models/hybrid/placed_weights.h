@@ -1,13 +1,13 @@
 // A model's weights where a back end can read them: the file's own bytes for a back end in ordinary memory, a copy in
 // one piece for a device.
 //
-// Errors: ErrorKind::memory with the bytes wanted and free. Threads: the thread that calls the back end.
-// Non-goals: weights spread over several places.
+// Errors: ErrorKind::memory with the bytes wanted and free, ErrorKind::input with the type that is not supported.
+// Threads: the thread that calls the back end. Non-goals: weights spread over several places.
 #pragma once
 
 #include <cstdint>
 
-#include "kernels/base/memory.h"
+#include "kernels/backend.h"
 #include "models/hybrid/config.h"
 #include "models/hybrid/weights.h"
 
@@ -18,8 +18,9 @@ struct PlacedWeights {
     Buffer copy;
 };
 
-// `memory`, and where that is ordinary memory the model, outlive what comes back.
-Result<PlacedWeights> place_weights(const HybridConfig& config, const HybridWeights& weights, Memory& memory);
+// `backend`, and where its memory is ordinary memory the model, outlive what comes back. ErrorKind::input where the
+// back end does not read a type of the file.
+Result<PlacedWeights> place_weights(const HybridConfig& config, const HybridWeights& weights, Backend& backend);
 
 // Bytes that place_weights takes from a device's memory.
 int64_t placed_weight_bytes(const HybridConfig& config, const HybridWeights& weights);

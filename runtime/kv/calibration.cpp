@@ -92,7 +92,7 @@ std::vector<int32_t> calibration_ids(const Model& model, int64_t count) {
 
 Result<ChannelTable> measure_channels(const Model& model, Backend& backend, std::span<const int32_t> ids, Job& job) {
     if (ids.empty()) return Error{ErrorKind::usage, "There is no text to measure the channels on."};
-    const Result<PlacedWeights> weights = place_weights(model.config, model.weights, backend.memory());
+    const Result<PlacedWeights> weights = place_weights(model.config, model.weights, backend);
     if (!weights) return weights.error();
     Result<Forward> forward = Forward::create(model.config, weights->weights, backend, kPassTokens);
     if (!forward) return forward.error();

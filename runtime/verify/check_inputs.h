@@ -19,7 +19,7 @@ std::vector<float> random_floats(size_t count, uint64_t seed, float size = 1.0f)
 // A matrix of random weights of one type, with the bytes it points to.
 class RandomMatrix {
   public:
-    // Types: F32, F16, BF16, Q8_0. Weights are about 1/sqrt(cols) large, as trained ones are.
+    // Weights are about 1/sqrt(cols) large, as trained ones are.
     RandomMatrix(WeightType type, int64_t rows, int64_t cols, uint64_t seed);
     const Matrix& matrix() const { return matrix_; }
 

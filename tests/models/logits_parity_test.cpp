@@ -41,7 +41,7 @@ std::vector<float> logits_of(const Model& model, Backend& backend, const std::ve
                              Split split, uint64_t seed = 1) {
     const int tokens = static_cast<int>(ids.size());
     const int vocab = model.config.vocab;
-    const Result<PlacedWeights> weights = place_weights(model.config, model.weights, backend.memory());
+    const Result<PlacedWeights> weights = place_weights(model.config, model.weights, backend);
     EXPECT_TRUE(weights) << weights.error().message;
     Result<Forward> forward = Forward::create(model.config, weights->weights, backend, 512);
     EXPECT_TRUE(forward) << forward.error().message;

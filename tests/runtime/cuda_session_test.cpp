@@ -38,7 +38,7 @@ class CudaSessionTest : public testing::Test {
 
     void start(Machine& machine, std::unique_ptr<Backend> backend) {
         machine.backend = std::move(backend);
-        Result<PlacedWeights> weights = place_weights(model_->config, model_->weights, machine.backend->memory());
+        Result<PlacedWeights> weights = place_weights(model_->config, model_->weights, *machine.backend);
         ASSERT_TRUE(weights) << weights.error().message;
         machine.weights = std::move(*weights);
         Result<Forward> forward = Forward::create(model_->config, machine.weights.weights, *machine.backend, 512);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/base/half.h"
+#include "kernels/random_weights.h"
 #include "tests/support/random.h"
 
 namespace octavo::test {
@@ -53,21 +54,29 @@ void append_q8_0(std::vector<std::byte>& bytes, std::span<const float> block) {
     }
 }
 
+// Types without an encoder here get random codes, block by block as large as the values.
 std::vector<std::byte> encode(WeightType type, std::span<const float> values) {
     std::vector<std::byte> bytes;
-    switch (type) {
-        case WeightType::f32:
-            for (const float value : values) append(bytes, value);
-            break;
-        case WeightType::f16:
-            for (const float value : values) append(bytes, f32_to_f16(value));
-            break;
-        case WeightType::bf16:
-            for (const float value : values) append(bytes, f32_to_bf16(value));
-            break;
-        case WeightType::q8_0:
-            for (size_t first = 0; first < values.size(); first += 32) append_q8_0(bytes, values.subspan(first, 32));
-            break;
+    if (type == WeightType::f32) {
+        for (const float value : values) append(bytes, value);
+    } else if (type == WeightType::f16) {
+        for (const float value : values) append(bytes, f32_to_f16(value));
+    } else if (type == WeightType::bf16) {
+        for (const float value : values) append(bytes, f32_to_bf16(value));
+    } else if (type == WeightType::q8_0) {
+        for (size_t first = 0; first < values.size(); first += 32) append_q8_0(bytes, values.subspan(first, 32));
+    } else {
+        const WeightTypeSpec& spec = weight_type_spec(type);
+        const auto block_values = static_cast<size_t>(spec.block_values);
+        const auto block_bytes = static_cast<size_t>(spec.block_bytes);
+        bytes.resize(values.size() / block_values * block_bytes);
+        for (size_t block = 0; block < values.size() / block_values; ++block) {
+            float largest = 0;
+            for (const float value : values.subspan(block * block_values, block_values)) {
+                largest = std::max(largest, std::fabs(value));
+            }
+            fill_random_weights(type, 1, largest, block + 1, &bytes[block * block_bytes]);
+        }
     }
     return bytes;
 }

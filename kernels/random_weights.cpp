@@ -1,0 +1,89 @@
+#include "kernels/random_weights.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "kernels/base/half.h"
+
+namespace octavo {
+namespace {
+
+constexpr int kNone = -1;
+
+// Where a block type keeps its scales, in f16.
+struct ScaleFields {
+    WeightType type;
+    int scale_at;          // byte in the block
+    int minimum_at;        // of the minimum's scale; kNone: the type has none
+    float minimum_factor;  // scale of the minimum / scale that centres random codes at about zero
+};
+constexpr ScaleFields kScaleFields[] = {
+    {WeightType::q8_0, 0, kNone, 0},   {WeightType::q4_0, 0, kNone, 0},   {WeightType::q4_1, 0, 2, -7.5f},
+    {WeightType::q5_0, 0, kNone, 0},   {WeightType::q5_1, 0, 2, -15.5f},  {WeightType::q2_k, 80, 82, 1.5f},
+    {WeightType::q3_k, 108, kNone, 0}, {WeightType::q4_k, 0, 2, 7.5f},    {WeightType::q5_k, 0, 2, 15.5f},
+    {WeightType::q6_k, 208, kNone, 0}, {WeightType::iq4_nl, 0, kNone, 0}, {WeightType::iq4_xs, 0, kNone, 0},
+};
+
+uint64_t next_random(uint64_t& state) {  // SplitMix64
+    uint64_t x = state += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+void put_f16(std::byte* at, float value) {
+    constexpr float kLargestF16 = 65504;
+    const f16_bits bits = f32_to_f16(std::clamp(value, -kLargestF16, kLargestF16));
+    std::memcpy(at, &bits, sizeof bits);
+}
+
+void set_scale(WeightType type, std::byte* block, float scale) {
+    const auto* fields = std::find_if(std::begin(kScaleFields), std::end(kScaleFields),
+                                      [&](const ScaleFields& entry) { return entry.type == type; });
+    if (fields == std::end(kScaleFields)) return;
+    put_f16(block + fields->scale_at, scale);
+    if (fields->minimum_at != kNone) put_f16(block + fields->minimum_at, scale * fields->minimum_factor);
+}
+
+// The largest value that the codes of a block give under a scale of 1.
+float largest_at_unit_scale(const WeightTypeSpec& spec, std::byte* block) {
+    set_scale(spec.type, block, 1);
+    std::vector<float> values(static_cast<size_t>(spec.block_values));
+    spec.decode(block, 1, values.data());
+    float largest = 0;
+    for (const float value : values) largest = std::max(largest, std::fabs(value));
+    return std::max(largest, 1.0f);
+}
+
+void put_number(WeightType type, std::byte* at, float value) {
+    if (type == WeightType::f32) {
+        std::memcpy(at, &value, sizeof value);
+    } else {
+        const uint16_t half = type == WeightType::f16 ? f32_to_f16(value) : f32_to_bf16(value);
+        std::memcpy(at, &half, sizeof half);
+    }
+}
+
+}  // namespace
+
+void fill_random_weights(WeightType type, int64_t blocks, float largest, uint64_t seed, std::byte* data) {
+    const WeightTypeSpec& spec = weight_type_spec(type);
+    const int64_t bytes = blocks * spec.block_bytes;
+    if (spec.block_values == 1) {
+        for (int64_t at = 0; at < bytes; at += spec.block_bytes) {
+            const float unit = static_cast<float>(next_random(seed) >> 40) * 0x1p-23f - 1;
+            put_number(type, data + at, largest * unit);
+        }
+        return;
+    }
+    for (int64_t at = 0; at < bytes; at += 8) {
+        const uint64_t bits = next_random(seed);
+        std::memcpy(data + at, &bits, static_cast<size_t>(std::min<int64_t>(8, bytes - at)));
+    }
+    const float scale = blocks == 0 ? 0 : largest / largest_at_unit_scale(spec, data);
+    for (int64_t at = 0; at < bytes; at += spec.block_bytes) set_scale(type, data + at, scale);
+}
+
+}  // namespace octavo
