@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernels/base/float8.h"
 #include "kernels/base/half.h"
 
 namespace octavo {
@@ -20,10 +21,14 @@ struct ScaleFields {
     float minimum_factor;  // scale of the minimum / scale that centres random codes at about zero
 };
 constexpr ScaleFields kScaleFields[] = {
-    {WeightType::q8_0, 0, kNone, 0},   {WeightType::q4_0, 0, kNone, 0},   {WeightType::q4_1, 0, 2, -7.5f},
-    {WeightType::q5_0, 0, kNone, 0},   {WeightType::q5_1, 0, 2, -15.5f},  {WeightType::q2_k, 80, 82, 1.5f},
-    {WeightType::q3_k, 108, kNone, 0}, {WeightType::q4_k, 0, 2, 7.5f},    {WeightType::q5_k, 0, 2, 15.5f},
-    {WeightType::q6_k, 208, kNone, 0}, {WeightType::iq4_nl, 0, kNone, 0}, {WeightType::iq4_xs, 0, kNone, 0},
+    {WeightType::q8_0, 0, kNone, 0},   {WeightType::q4_0, 0, kNone, 0},    {WeightType::q4_1, 0, 2, -7.5f},
+    {WeightType::q5_0, 0, kNone, 0},   {WeightType::q5_1, 0, 2, -15.5f},   {WeightType::q2_k, 80, 82, 1.5f},
+    {WeightType::q3_k, 108, kNone, 0}, {WeightType::q4_k, 0, 2, 7.5f},     {WeightType::q5_k, 0, 2, 15.5f},
+    {WeightType::q6_k, 208, kNone, 0}, {WeightType::iq4_nl, 0, kNone, 0},  {WeightType::iq4_xs, 0, kNone, 0},
+    {WeightType::iq3_s, 0, kNone, 0},  {WeightType::iq3_xxs, 0, kNone, 0}, {WeightType::iq2_xxs, 0, kNone, 0},
+    {WeightType::iq2_xs, 0, kNone, 0}, {WeightType::iq2_s, 0, kNone, 0},   {WeightType::iq1_s, 0, kNone, 0},
+    {WeightType::tq1_0, 52, kNone, 0}, {WeightType::tq2_0, 64, kNone, 0},  {WeightType::q1_0, 0, kNone, 0},
+    {WeightType::q2_0, 0, kNone, 0},
 };
 
 uint64_t next_random(uint64_t& state) {  // SplitMix64
@@ -39,7 +44,31 @@ void put_f16(std::byte* at, float value) {
     std::memcpy(at, &bits, sizeof bits);
 }
 
+// The f16 scale of IQ1_M: four bits on top of each of the last four 16-bit words.
+void put_iq1_m_scale(std::byte* block, float scale) {
+    const uint32_t bits = f32_to_f16(scale);
+    for (int word = 0; word < 4; ++word) {
+        std::byte& high = block[48 + word * 2 + 1];
+        high = (high & std::byte{15}) | static_cast<std::byte>((bits >> (word * 4) & 15) << 4);
+    }
+}
+
+// A power of two; a block without one is all zero.
+void put_mxfp4_scale(std::byte* block, float scale) {
+    if (scale == 0) std::memset(block, 0, 17);
+    constexpr int kBias = 127;
+    const int exponent = scale == 0 ? 0 : std::clamp(std::ilogb(scale) + kBias, 0, 254);
+    block[0] = static_cast<std::byte>(exponent);
+}
+
+void put_nvfp4_scale(std::byte* block, float scale) {
+    std::fill_n(block, 4, static_cast<std::byte>(f32_to_e4m3(scale)));
+}
+
 void set_scale(WeightType type, std::byte* block, float scale) {
+    if (type == WeightType::iq1_m) return put_iq1_m_scale(block, scale);
+    if (type == WeightType::mxfp4) return put_mxfp4_scale(block, scale);
+    if (type == WeightType::nvfp4) return put_nvfp4_scale(block, scale);
     const auto* fields = std::find_if(std::begin(kScaleFields), std::end(kScaleFields),
                                       [&](const ScaleFields& entry) { return entry.type == type; });
     if (fields == std::end(kScaleFields)) return;

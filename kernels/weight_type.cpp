@@ -24,6 +24,19 @@ constexpr WeightTypeSpec kTypes[] = {
     {WeightType::q6_k, "Q6_K", 14, 256, 210, decode_q6_k},
     {WeightType::iq4_nl, "IQ4_NL", 20, 32, 18, decode_iq4_nl},
     {WeightType::iq4_xs, "IQ4_XS", 23, 256, 136, decode_iq4_xs},
+    {WeightType::iq3_s, "IQ3_S", 21, 256, 110, decode_iq3_s},
+    {WeightType::iq3_xxs, "IQ3_XXS", 18, 256, 98, decode_iq3_xxs},
+    {WeightType::iq2_xxs, "IQ2_XXS", 16, 256, 66, decode_iq2_xxs},
+    {WeightType::iq2_xs, "IQ2_XS", 17, 256, 74, decode_iq2_xs},
+    {WeightType::iq2_s, "IQ2_S", 22, 256, 82, decode_iq2_s},
+    {WeightType::iq1_s, "IQ1_S", 19, 256, 50, decode_iq1_s},
+    {WeightType::iq1_m, "IQ1_M", 29, 256, 56, decode_iq1_m},
+    {WeightType::mxfp4, "MXFP4", 39, 32, 17, decode_mxfp4},
+    {WeightType::nvfp4, "NVFP4", 40, 64, 36, decode_nvfp4},
+    {WeightType::tq1_0, "TQ1_0", 34, 256, 54, decode_tq1_0},
+    {WeightType::tq2_0, "TQ2_0", 35, 256, 66, decode_tq2_0},
+    {WeightType::q1_0, "Q1_0", 41, 128, 18, decode_q1_0},
+    {WeightType::q2_0, "Q2_0", 42, 64, 18, decode_q2_0},
 };
 static_assert(std::size(kTypes) == kWeightTypes);
 

@@ -17,9 +17,12 @@ enum class WeightType : uint8_t {
     q8_0, q4_0, q4_1, q5_0, q5_1,   // blocks of 32 with one scale
     q2_k, q3_k, q4_k, q5_k, q6_k,   // blocks of 256 with scaled sub-blocks
     iq4_nl, iq4_xs,                 // codes point into a table of values
+    iq3_s, iq3_xxs, iq2_xxs, iq2_xs, iq2_s, iq1_s, iq1_m,
+    mxfp4, nvfp4,                   // codes are 4-bit floats
+    tq1_0, tq2_0, q1_0, q2_0,       // codes are -1, 0 and 1, or -1 and 1
     // clang-format on
 };
-inline constexpr int kWeightTypes = static_cast<int>(WeightType::iq4_xs) + 1;
+inline constexpr int kWeightTypes = static_cast<int>(WeightType::q2_0) + 1;
 
 struct WeightTypeSpec {
     WeightType type;
