@@ -147,8 +147,8 @@ class Backend {
 
     virtual std::string name() const = 0;  // for people: "cpu, avx512, 2 threads"
     virtual Memory& memory() = 0;
-    // Whether matrices of the type may be given to it.
-    virtual bool reads(WeightType) const { return true; }
+    // Whether matrices of this type, with or without a scale of their own, may be given to it.
+    virtual bool reads(const Matrix&) const { return true; }
     // Waits for everything that was asked for, and tells what went wrong since the last call: ErrorKind::device, or
     // input where a back end that runs behind its caller could not encode keys or values (see kv_store).
     virtual Status finish() { return {}; }

@@ -27,6 +27,7 @@ class Staging {
     Matrix in(const Matrix& w) {
         Matrix copy = w;
         copy.data = in_bytes<std::byte>(w.data, w.bytes());
+        copy.block_scales = in_bytes<std::byte>(w.block_scales, w.scale_bytes());
         return copy;
     }
     // Feed-forward blocks at equal distances.
@@ -35,13 +36,15 @@ class Staging {
         std::vector<Matrix*> parts;
         for (FfnMatrices& copy : copies) parts.insert(parts.end(), {&copy.gate, &copy.up, &copy.down});
         int64_t bytes = 0;
-        for (const Matrix* part : parts) bytes += padded(part->bytes());
+        for (const Matrix* part : parts) bytes += padded(part->bytes()) + padded(part->scale_bytes());
         std::byte* to = take(static_cast<size_t>(bytes));
         for (Matrix* part : parts) {
             if (to == nullptr) break;
             memory_.upload(to, part->data, static_cast<size_t>(part->bytes()));
-            part->data = to;
-            to += padded(part->bytes());
+            part->data = std::exchange(to, to + padded(part->bytes()));
+            if (part->scale_bytes() == 0) continue;
+            memory_.upload(to, part->block_scales, static_cast<size_t>(part->scale_bytes()));
+            part->block_scales = std::exchange(to, to + padded(part->scale_bytes()));
         }
         return copies;
     }
@@ -122,7 +125,7 @@ class HostArrays final : public Backend {
 
     std::string name() const override { return device_->name(); }
     Memory& memory() override { return host_; }
-    bool reads(WeightType type) const override { return device_->reads(type); }
+    bool reads(const Matrix& w) const override { return device_->reads(w); }
     Status finish() override { return std::exchange(status_, Status()); }
 
     void embed(const Matrix& table, std::span<const int32_t> ids, float* x) override {

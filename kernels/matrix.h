@@ -8,20 +8,35 @@
 
 namespace octavo {
 
-// W[rows][cols], row-major: rows are outputs, cols are inputs; y = W x.
+// W[rows][cols], row-major: rows are outputs, cols are inputs; y = scale * W x. Values of W decode without `scale`.
 struct Matrix {
     WeightType type = WeightType::f32;
-    const std::byte* data = nullptr;
+    const std::byte* data = nullptr;  // [rows][row_bytes]
     int64_t rows = 0;
-    int64_t cols = 0;  // a multiple of the type's block_values
+    int64_t cols = 0;                         // a multiple of the type's block_values
+    float scale = 1;                          // of the whole matrix, where a file stores one beside it
+    const std::byte* block_scales = nullptr;  // [rows][scale_row_bytes], for types whose blocks lack their scales
 
-    int64_t row_bytes() const {
-        const WeightTypeSpec& spec = weight_type_spec(type);
-        return cols / spec.block_values * spec.block_bytes;
-    }
+    int64_t row_blocks() const { return cols / weight_type_spec(type).block_values; }
+    int64_t row_bytes() const { return row_blocks() * weight_type_spec(type).block_bytes; }
+    int64_t scale_row_bytes() const { return row_blocks() * weight_type_spec(type).scale_bytes; }
     int64_t bytes() const { return rows * row_bytes(); }
+    int64_t scale_bytes() const { return rows * scale_row_bytes(); }
     const std::byte* row(int64_t index) const { return data + index * row_bytes(); }
-    Matrix slice_rows(int64_t first, int64_t count) const { return {type, row(first), count, cols}; }
+
+    Matrix slice_rows(int64_t first, int64_t count) const {
+        Matrix slice = *this;
+        slice.data = row(first);
+        slice.rows = count;
+        if (block_scales != nullptr) slice.block_scales += first * scale_row_bytes();
+        return slice;
+    }
+    // Rows from `first` on as float32, without `scale`: values[count][cols].
+    void decode_rows(int64_t first, int64_t count, float* values) const {
+        const WeightTypeSpec& spec = weight_type_spec(type);
+        if (spec.scale_bytes == 0) return spec.decode(row(first), count * row_blocks(), values);
+        spec.decode_apart(row(first), block_scales + first * scale_row_bytes(), count * row_blocks(), values);
+    }
 };
 
 // One feed-forward block: down( SiLU(gate x) * (up x) ).

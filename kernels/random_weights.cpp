@@ -89,6 +89,8 @@ float largest_at_unit_scale(const WeightTypeSpec& spec, std::byte* block) {
 void put_number(WeightType type, std::byte* at, float value) {
     if (type == WeightType::f32) {
         std::memcpy(at, &value, sizeof value);
+    } else if (type == WeightType::f8_e4m3) {
+        *at = static_cast<std::byte>(f32_to_e4m3(value));
     } else {
         const uint16_t half = type == WeightType::f16 ? f32_to_f16(value) : f32_to_bf16(value);
         std::memcpy(at, &half, sizeof half);
@@ -97,7 +99,8 @@ void put_number(WeightType type, std::byte* at, float value) {
 
 }  // namespace
 
-void fill_random_weights(WeightType type, int64_t blocks, float largest, uint64_t seed, std::byte* data) {
+void fill_random_weights(WeightType type, int64_t blocks, float largest, uint64_t seed, std::byte* data,
+                         std::byte* block_scales) {
     const WeightTypeSpec& spec = weight_type_spec(type);
     const int64_t bytes = blocks * spec.block_bytes;
     if (spec.block_values == 1) {
@@ -110,6 +113,10 @@ void fill_random_weights(WeightType type, int64_t blocks, float largest, uint64_
     for (int64_t at = 0; at < bytes; at += 8) {
         const uint64_t bits = next_random(seed);
         std::memcpy(data + at, &bits, static_cast<size_t>(std::min<int64_t>(8, bytes - at)));
+    }
+    if (spec.scale_bytes > 0) {  // E2M1 codes, E4M3 scales
+        std::fill_n(block_scales, blocks, static_cast<std::byte>(f32_to_e4m3(largest / 6)));
+        return;
     }
     const float scale = blocks == 0 ? 0 : largest / largest_at_unit_scale(spec, data);
     for (int64_t at = 0; at < bytes; at += spec.block_bytes) set_scale(type, data + at, scale);

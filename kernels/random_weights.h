@@ -13,6 +13,8 @@ namespace octavo {
 
 // Fills `blocks` consecutive blocks with values of about -largest to largest (0: all values are zero). Plain numbers
 // are uniform; block types get random codes and sub-block scales under one scale, the nearest that the type has.
-void fill_random_weights(WeightType type, int64_t blocks, float largest, uint64_t seed, std::byte* data);
+// block_scales: of types that keep them apart (WeightTypeSpec::scale_bytes).
+void fill_random_weights(WeightType type, int64_t blocks, float largest, uint64_t seed, std::byte* data,
+                         std::byte* block_scales = nullptr);
 
 }  // namespace octavo

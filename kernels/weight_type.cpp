@@ -37,6 +37,8 @@ constexpr WeightTypeSpec kTypes[] = {
     {WeightType::tq2_0, "TQ2_0", 35, 256, 66, decode_tq2_0},
     {WeightType::q1_0, "Q1_0", 41, 128, 18, decode_q1_0},
     {WeightType::q2_0, "Q2_0", 42, 64, 18, decode_q2_0},
+    {WeightType::f8_e4m3, "F8_E4M3", kNoGgufType, 1, 1, decode_f8_e4m3},
+    {WeightType::nvfp4_apart, "NVFP4 with scales apart", kNoGgufType, 16, 8, nullptr, 1, decode_nvfp4_apart},
 };
 static_assert(std::size(kTypes) == kWeightTypes);
 
@@ -74,7 +76,7 @@ const WeightTypeSpec& weight_type_spec(WeightType type) {
 
 const WeightTypeSpec* find_weight_type(uint32_t gguf_id) {
     for (const WeightTypeSpec& spec : kTypes) {
-        if (spec.gguf_id == gguf_id) return &spec;
+        if (spec.gguf_id == gguf_id && gguf_id != kNoGgufType) return &spec;
     }
     return nullptr;
 }

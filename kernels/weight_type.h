@@ -1,7 +1,8 @@
 // The one table of weight types: how a tensor's bytes become float32. Readers, `inspect`, matrix kernels and tests read
 // it; supporting another type is one entry here, one decoder, and (for speed) one unpacker in the fast backends.
 //
-// Source: GGUF v3 tensor types; layouts as in kernels/reference/weight_decode*.cpp.
+// Source: GGUF v3 tensor types, safetensors dtypes and what quantisers store in them; layouts as in
+// kernels/reference/weight_decode*.cpp.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,8 @@
 #include <string_view>
 
 namespace octavo {
+
+inline constexpr uint32_t kNoGgufType = 0xffffffffu;
 
 enum class WeightType : uint8_t {
     // clang-format off
@@ -20,18 +23,23 @@ enum class WeightType : uint8_t {
     iq3_s, iq3_xxs, iq2_xxs, iq2_xs, iq2_s, iq1_s, iq1_m,
     mxfp4, nvfp4,                   // codes are 4-bit floats
     tq1_0, tq2_0, q1_0, q2_0,       // codes are -1, 0 and 1, or -1 and 1
+    f8_e4m3, nvfp4_apart,           // of safetensors only
     // clang-format on
 };
-inline constexpr int kWeightTypes = static_cast<int>(WeightType::q2_0) + 1;
+inline constexpr int kWeightTypes = static_cast<int>(WeightType::nvfp4_apart) + 1;
 
 struct WeightTypeSpec {
     WeightType type;
     std::string_view name;  // as GGUF tools print it: "Q8_0"
-    uint32_t gguf_id;       // type number in a GGUF tensor record
+    uint32_t gguf_id;       // type number in a GGUF tensor record; kNoGgufType: not a type of GGUF
     int block_values;       // values that share a block; a row is a whole number of blocks
     int block_bytes;
     // Exact float32 values of `blocks` consecutive blocks; values[blocks * block_values].
     void (*decode)(const std::byte* data, int64_t blocks, float* values);
+    // Types that keep the scales of blocks in another array (Matrix::block_scales): bytes of a block there, and the
+    // decoder; `decode` is nullptr then.
+    int scale_bytes = 0;
+    void (*decode_apart)(const std::byte* data, const std::byte* scales, int64_t blocks, float* values) = nullptr;
 };
 
 std::span<const WeightTypeSpec> weight_types();

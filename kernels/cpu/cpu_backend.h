@@ -85,13 +85,16 @@ class CpuBackend final : public Backend {
         int64_t row_bytes;
         int rows;
         int64_t cols;
+        float scale;
     };
     static bool has_kernels(WeightType type) { return static_cast<int>(type) < kIsaWeightTypes; }
     bool reads_in_place(WeightType type, int tokens) const {
         return has_kernels(type) && tokens <= isa_.direct_tokens[static_cast<int>(type)];
     }
-    // Whole blocks as float32.
-    void unpack(WeightType type, const std::byte* weights, int64_t count, float* values) const;
+    // Rows as float32, without the matrix's scale.
+    void unpack(const Matrix& w, int64_t first_row, int64_t rows, float* values) const;
+    // A row of a type without kernels must fit a panel; the reference takes the matrix otherwise.
+    static bool fits_panel(const Matrix& w) { return has_kernels(w.type) || w.cols <= kPanelFloats; }
     // Unpacks rows into `scratch`[kPanelFloats] when `tokens` of them make it worth while.
     Panel make_panel(const Matrix& w, int64_t first_row, int rows, int tokens, float* scratch) const;
     // Products of a panel; the members of `op` that describe the weights are filled in here.
@@ -102,6 +105,7 @@ class CpuBackend final : public Backend {
 
     // ---- feed-forward (moe.cpp) ----
     struct MoeRound;
+    static bool fits_panels(const Moe& op);
     void moe_round(const Moe& op, int first_token, int tokens);
     void moe_route(MoeRound& round);
     static void moe_group(MoeRound& round);

@@ -12,12 +12,13 @@
 
 namespace octavo {
 
-// y[t][r] = sum over k of w[r][k] * x[t][k], or += with `accumulate`.
+// y[t][r] = scale * sum over k of w[r][k] * x[t][k], or += with `accumulate`.
 struct DotProducts {
     const std::byte* w = nullptr;  // [rows][row_bytes]
     int64_t row_bytes = 0;
     int rows = 0;
     int64_t cols = 0;
+    float scale = 1;
     const float* x = nullptr;  // token t's row is x + (x_rows ? x_rows[t] : t) * x_stride
     int64_t x_stride = 0;      // floats
     const int32_t* x_rows = nullptr;

@@ -18,21 +18,20 @@ int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit
 
 CpuBackend::Panel CpuBackend::make_panel(const Matrix& w, int64_t first_row, int rows, int tokens,
                                          float* scratch) const {
-    Panel panel = {w.type, w.row(first_row), w.row_bytes(), rows, w.cols};
+    Panel panel = {w.type, w.row(first_row), w.row_bytes(), rows, w.cols, w.scale};
     if (w.type == WeightType::f32 || reads_in_place(w.type, tokens) || rows * w.cols > kPanelFloats) return panel;
-    unpack(w.type, panel.w, rows * w.cols, scratch);
+    unpack(w, first_row, rows, scratch);
     panel.type = WeightType::f32;
     panel.w = reinterpret_cast<const std::byte*>(scratch);
     panel.row_bytes = w.cols * static_cast<int64_t>(sizeof(float));
     return panel;
 }
 
-void CpuBackend::unpack(WeightType type, const std::byte* weights, int64_t count, float* values) const {
-    if (has_kernels(type)) {
-        isa_.unpack[static_cast<int>(type)](weights, count, values);
+void CpuBackend::unpack(const Matrix& w, int64_t first_row, int64_t rows, float* values) const {
+    if (has_kernels(w.type)) {
+        isa_.unpack[static_cast<int>(w.type)](w.row(first_row), rows * w.cols, values);
     } else {
-        const WeightTypeSpec& spec = weight_type_spec(type);
-        spec.decode(weights, count / spec.block_values, values);
+        w.decode_rows(first_row, rows, values);
     }
 }
 
@@ -41,12 +40,15 @@ void CpuBackend::dot(const Panel& panel, DotProducts op) const {
     op.row_bytes = panel.row_bytes;
     op.rows = panel.rows;
     op.cols = panel.cols;
+    op.scale = panel.scale;
     isa_.dot[static_cast<int>(panel.type)](op);
 }
 
 int CpuBackend::unpacked_panel_rows(const Matrix& w) {
-    const int64_t fitting = kPanelFloats / w.cols / kRowGroup * kRowGroup;
-    return static_cast<int>(std::clamp<int64_t>(fitting, kRowGroup, kMaxPanelRows));
+    const int64_t fitting = kPanelFloats / w.cols;
+    if (fitting >= kRowGroup)
+        return static_cast<int>(std::min<int64_t>(fitting / kRowGroup * kRowGroup, kMaxPanelRows));
+    return has_kernels(w.type) ? kRowGroup : static_cast<int>(fitting);
 }
 
 int CpuBackend::matmul_panel_rows(const Matrix& w, int tokens) const {
@@ -57,6 +59,8 @@ int CpuBackend::matmul_panel_rows(const Matrix& w, int tokens) const {
 
 void CpuBackend::matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) {
     if (tokens == 0) return;
+    const auto wide = [](const MatmulTarget& target) { return !fits_panel(target.w); };
+    if (std::any_of(targets.begin(), targets.end(), wide)) return reference_->matmul(x, tokens, targets);
     int panels = 0;
     int64_t weights = 0;
     for (const MatmulTarget& target : targets) {

@@ -95,12 +95,17 @@ struct CpuBackend::MoeRound {
     }
 };
 
+bool CpuBackend::fits_panels(const Moe& op) {
+    const int64_t widest = std::max({int64_t{op.hidden}, MoeRound::expert_ff(op), MoeRound::shared_ff(op)});
+    return widest <= kPanelFloats;
+}
+
 void CpuBackend::moe(const Moe& op) {
     const int top_k = op.experts.empty() ? 0 : op.top_k;
     Moe counted = op;
     counted.top_k = top_k;
-    // No real model: one token's activations are larger than the scratch.
-    if (MoeRound::scratch_bytes(counted, 1) > kSharedScratchBytes) return reference_->moe(op);
+    // No real model: one token's activations, or a row of weights, are larger than the scratch.
+    if (MoeRound::scratch_bytes(counted, 1) > kSharedScratchBytes || !fits_panels(op)) return reference_->moe(op);
     int round = kMoeRoundTokens;
     while (round > 1 && MoeRound::scratch_bytes(counted, round) > kSharedScratchBytes) round /= 2;
     for (int first = 0; first < op.tokens; first += round) {
@@ -177,8 +182,11 @@ void CpuBackend::moe_gate_up(const MoeRound& round) {
     // Pieces of the shared group come first: they are the largest, and a large task at the end keeps others waiting.
     const bool has_shared = op.shared != nullptr;
     const int expert_groups = round.group_count - (has_shared ? 1 : 0);
-    const int shared_rows = has_shared ? unpacked_panel_rows(op.shared->gate) : 1;
-    const int expert_rows = expert_groups > 0 ? unpacked_panel_rows(op.experts[0].gate) : 1;
+    const auto panel_rows = [](const FfnMatrices& ffn) {
+        return std::min(unpacked_panel_rows(ffn.gate), unpacked_panel_rows(ffn.up));
+    };
+    const int shared_rows = has_shared ? panel_rows(*op.shared) : 1;
+    const int expert_rows = expert_groups > 0 ? panel_rows(op.experts[0]) : 1;
     const int shared_panels = static_cast<int>((MoeRound::shared_ff(op) + shared_rows - 1) / shared_rows);
     const int expert_panels = static_cast<int>((MoeRound::expert_ff(op) + expert_rows - 1) / expert_rows);
     const int64_t work = 2 * op.hidden * MoeRound::h_floats(op, round.tokens);

@@ -7,7 +7,9 @@ namespace octavo {
 
 void CpuBackend::embed(const Matrix& table, std::span<const int32_t> ids, float* x) {
     for_each_row(static_cast<int64_t>(ids.size()), table.cols, [&](int64_t token) {
-        unpack(table.type, table.row(ids[static_cast<size_t>(token)]), table.cols, x + token * table.cols);
+        float* row = x + token * table.cols;
+        unpack(table, ids[static_cast<size_t>(token)], 1, row);
+        for (int64_t i = 0; table.scale != 1 && i < table.cols; ++i) row[i] *= table.scale;
     });
 }
 

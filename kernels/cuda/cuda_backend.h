@@ -32,7 +32,7 @@ class CudaBackend final : public Backend {
 
     std::string name() const override { return name_; }
     Memory& memory() override { return memory_; }
-    bool reads(WeightType type) const override;  // matmul.cu
+    bool reads(const Matrix& w) const override;  // matmul.cu
     Status finish() override;
     void repeat(std::span<const uint64_t> key, int64_t first_cell, const std::function<void()>& work) override;
 

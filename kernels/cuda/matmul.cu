@@ -96,7 +96,7 @@ void launch_few(FewTokens op, int tokens, cudaStream_t stream) {
 
 }  // namespace
 
-bool CudaBackend::reads(WeightType type) const { return device_reads(type); }
+bool CudaBackend::reads(const Matrix& w) const { return device_reads(w); }
 
 void CudaBackend::matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) {
     if (tokens > kFewTokens) {

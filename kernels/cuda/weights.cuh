@@ -89,9 +89,10 @@ __device__ inline void weights_at(const DeviceMatrix& w, const unsigned char* ro
     }
 }
 
-// The types of with_weight_type below.
-inline bool device_reads(WeightType type) {
-    return type == WeightType::f32 || type == WeightType::f16 || type == WeightType::bf16 || type == WeightType::q8_0;
+// The types of with_weight_type below, without a scale of the whole matrix.
+inline bool device_reads(const Matrix& w) {
+    return w.scale == 1 && (w.type == WeightType::f32 || w.type == WeightType::f16 || w.type == WeightType::bf16 ||
+                            w.type == WeightType::q8_0);
 }
 
 // Calls run(std::integral_constant<WeightType, type>) with the type as a constant. The branch is the same for all

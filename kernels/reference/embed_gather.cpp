@@ -9,7 +9,7 @@ namespace octavo::reference {
 void embed(const Matrix& table, std::span<const int32_t> ids, float* x) {
     for (const int32_t id : ids) {
         const std::vector<float> row = decode_row(table, id);
-        x = std::copy(row.begin(), row.end(), x);
+        x = std::transform(row.begin(), row.end(), x, [&](float value) { return table.scale * value; });
     }
 }
 

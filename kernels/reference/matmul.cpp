@@ -10,7 +10,7 @@ void matmul(const float* x, int tokens, const MatmulTarget& target) {
         for (int64_t t = 0; t < tokens; ++t) {
             float& y = target.y[t * target.y_stride + r];
             const double before = target.accumulate ? y : 0;
-            y = static_cast<float>(before + dot(row.data(), x + t * w.cols, w.cols));
+            y = static_cast<float>(before + w.scale * dot(row.data(), x + t * w.cols, w.cols));
         }
     }
 }

@@ -37,12 +37,12 @@ std::vector<Choice> route(const float* logits, int64_t experts, int64_t top_k) {
 void add_ffn(const FfnMatrices& ffn, const float* x, double factor, std::vector<double>& y) {
     std::vector<double> inner(static_cast<size_t>(ffn.gate.rows));
     for (int64_t r = 0; r < ffn.gate.rows; ++r) {
-        const double gate = dot(decode_row(ffn.gate, r).data(), x, ffn.gate.cols);
-        const double up = dot(decode_row(ffn.up, r).data(), x, ffn.up.cols);
+        const double gate = ffn.gate.scale * dot(decode_row(ffn.gate, r).data(), x, ffn.gate.cols);
+        const double up = ffn.up.scale * dot(decode_row(ffn.up, r).data(), x, ffn.up.cols);
         inner[r] = silu(gate) * up;
     }
     for (int64_t r = 0; r < ffn.down.rows; ++r) {
-        y[r] += factor * dot(decode_row(ffn.down, r).data(), inner.data(), ffn.down.cols);
+        y[r] += factor * ffn.down.scale * dot(decode_row(ffn.down, r).data(), inner.data(), ffn.down.cols);
     }
 }
 

@@ -26,11 +26,10 @@ inline double rms_factor(const float* x, int count, double eps) {
     return 1 / std::sqrt(dot(x, x, count) / count + eps);
 }
 
-// Row `index` of w as float32: [cols].
+// Row `index` of w as float32, without the matrix's scale: [cols].
 inline std::vector<float> decode_row(const Matrix& w, int64_t index) {
-    const WeightTypeSpec& spec = weight_type_spec(w.type);
     std::vector<float> row(static_cast<size_t>(w.cols));
-    spec.decode(w.row(index), w.cols / spec.block_values, row.data());
+    w.decode_rows(index, 1, row.data());
     return row;
 }
 

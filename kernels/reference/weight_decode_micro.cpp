@@ -7,6 +7,9 @@
 //              n * bytes + i. A byte is the digits as a binary fraction of 1, in 1/256, rounded up.
 //   TQ2_0 66, 256 values: 64 bytes of four 2-bit codes, d in f16; value = d * (code - 1). Of each 32 bytes, code n of
 //              byte i is value 32 n + i.
+//   F8_E4M3: one number; a factor for the whole tensor is stored elsewhere
+//   NVFP4 of safetensors, blocks of 16 values: 8 bytes of E2M1 codes (even values in low halves), the E4M3 scale in
+//              another array; value = scale * E2M1, and a factor for the whole tensor
 //   Q1_0  18, 128 values: d in f16, 16 bytes of bits; value = d or, where the bit is 0, -d
 //   Q2_0  18, 64 values: d in f16, 16 bytes of four 2-bit codes; value = d * (code - 1)
 #include "kernels/base/float8.h"
@@ -48,6 +51,21 @@ void decode_nvfp4(const std::byte* data, int64_t count, float* values) {
             for (int i = 0; i < 16; ++i) v[i] = scale * e2m1_to_f32(blocks::nibble(block + 4 + sub * 8, i, 16));
         }
     });
+}
+
+void decode_f8_e4m3(const std::byte* data, int64_t count, float* values) {
+    for (int64_t i = 0; i < count; ++i) values[i] = e4m3_to_f32(std::to_integer<uint8_t>(data[i]));
+}
+
+void decode_nvfp4_apart(const std::byte* codes, const std::byte* scales, int64_t count, float* values) {
+    for (int64_t block = 0; block < count; ++block, codes += 8) {
+        const float scale = e4m3_to_f32(std::to_integer<uint8_t>(scales[block]));
+        for (int i = 0; i < 8; ++i) {
+            const uint32_t pair = blocks::u8(codes + i);
+            *values++ = scale * e2m1_to_f32(pair & 15);
+            *values++ = scale * e2m1_to_f32(pair >> 4);
+        }
+    }
 }
 
 void decode_tq1_0(const std::byte* data, int64_t count, float* values) {

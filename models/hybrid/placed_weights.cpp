@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <set>
-#include <string_view>
+#include <string>
 #include <type_traits>
 #include <unordered_map>
 
@@ -12,8 +12,7 @@ namespace octavo {
 namespace {
 
 // Calls visit(pointer, bytes) for every array of the weights; for a matrix, visit(matrix) where there is such a call.
-// Experts come one after the other, each as gate, up and
-// down, so that copies of them lie at equal distances.
+// Experts come one after the other, each as gate, up and down, so that copies of them lie at equal distances.
 template <class Visit>
 class Arrays {
   public:
@@ -38,6 +37,7 @@ class Arrays {
             visit_(w);
         } else {
             visit_(w.data, w.bytes());
+            visit_(w.block_scales, w.scale_bytes());
         }
     }
     void floats(const float*& values, int64_t count) { visit_(values, count * static_cast<int64_t>(sizeof(float))); }
@@ -112,15 +112,16 @@ class Layout {
 // Looks for matrices that a back end cannot read.
 struct UnreadTypes {
     const Backend& backend;
-    std::set<std::string_view>& found;
+    std::set<std::string>& found;
     void operator()(Matrix& w) const {
-        if (!backend.reads(w.type)) found.insert(weight_type_spec(w.type).name);
+        if (backend.reads(w)) return;
+        found.insert(std::string(weight_type_spec(w.type).name) + (w.scale == 1 ? "" : " with a scale"));
     }
     void operator()(const auto*&, int64_t) const {}
 };
 
 Status check_types(const HybridConfig& config, const HybridWeights& weights, const Backend& backend) {
-    std::set<std::string_view> found;
+    std::set<std::string> found;
     HybridWeights views = weights;
     visit_arrays(config, views, UnreadTypes{backend, found});
     if (found.empty()) return {};

@@ -16,7 +16,7 @@ class RecordingBackend final : public Backend {
 
     std::string name() const override { return backend_->name(); }
     Memory& memory() override { return backend_->memory(); }
-    bool reads(WeightType type) const override { return backend_->reads(type); }
+    bool reads(const Matrix& w) const override { return backend_->reads(w); }
     Status finish() override { return backend_->finish(); }
     void embed(const Matrix& table, std::span<const int32_t> ids, float* x) override { backend_->embed(table, ids, x); }
     void rms_norm(const float* x, int rows, int width, const float* weight, float eps, float* y) override {

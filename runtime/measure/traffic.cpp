@@ -5,23 +5,28 @@
 namespace octavo {
 namespace {
 
-int64_t ffn_bytes(const FfnMatrices& ffn) { return ffn.gate.bytes() + ffn.up.bytes() + ffn.down.bytes(); }
+int64_t matrix_bytes(const Matrix& w) { return w.bytes() + w.scale_bytes(); }
+
+int64_t ffn_bytes(const FfnMatrices& ffn) {
+    return matrix_bytes(ffn.gate) + matrix_bytes(ffn.up) + matrix_bytes(ffn.down);
+}
 
 int64_t projection_bytes(const OrderedProjection& projection) {
     int64_t bytes = 0;
-    for (const Matrix& part : projection.parts) bytes += part.bytes();
+    for (const Matrix& part : projection.parts) bytes += matrix_bytes(part);
     return bytes;
 }
 
 int64_t layer_bytes(const LayerWeights& layer, int experts_used) {
-    int64_t bytes = layer.ffn.router.bytes() + layer.ffn.shared_gate.bytes();
+    int64_t bytes = matrix_bytes(layer.ffn.router) + matrix_bytes(layer.ffn.shared_gate);
     if (layer.attention) {
         const AttentionWeights& attention = *layer.attention;
-        bytes += attention.q_gate.bytes() + attention.k.bytes() + attention.v.bytes() + attention.out.bytes();
+        for (const Matrix* w : {&attention.q_gate, &attention.k, &attention.v, &attention.out})
+            bytes += matrix_bytes(*w);
     }
     if (layer.delta_net)
         bytes += projection_bytes(layer.delta_net->qkvz) + projection_bytes(layer.delta_net->ba) +
-                 layer.delta_net->out.bytes();
+                 matrix_bytes(layer.delta_net->out);
     // Experts of a layer are all of one size.
     if (!layer.ffn.experts.empty()) bytes += experts_used * ffn_bytes(layer.ffn.experts.front());
     if (layer.ffn.shared) bytes += ffn_bytes(*layer.ffn.shared);

@@ -21,8 +21,10 @@ RandomMatrix::RandomMatrix(WeightType type, int64_t rows, int64_t cols, uint64_t
     matrix_ = {type, nullptr, rows, cols};
     bytes_.resize(static_cast<size_t>(matrix_.bytes()));
     matrix_.data = bytes_.data();
+    block_scales_.resize(static_cast<size_t>(matrix_.scale_bytes()));
+    matrix_.block_scales = block_scales_.data();
     const float largest = std::sqrt(3.0f / static_cast<float>(cols));
-    fill_random_weights(type, rows * cols / weight_type_spec(type).block_values, largest, seed, bytes_.data());
+    fill_random_weights(type, rows * matrix_.row_blocks(), largest, seed, bytes_.data(), block_scales_.data());
 }
 
 Status check_close(std::span<const float> expected, std::span<const float> actual, float tolerance) {

@@ -24,7 +24,7 @@ class RandomMatrix {
     const Matrix& matrix() const { return matrix_; }
 
   private:
-    std::vector<std::byte> bytes_;
+    std::vector<std::byte> bytes_, block_scales_;
     Matrix matrix_;
 };
 

@@ -30,8 +30,11 @@ class MatmulCase {
     MatmulCase(const Backend& backend, const MatmulShape& shape, InputFamily weights, InputFamily inputs)
         : shape_(shape), x_(make_input(inputs, shape.tokens * shape.cols, 1)) {
         for (const WeightTypeSpec& spec : weight_types()) {
-            if (shape.cols % spec.block_values != 0 || !backend.reads(spec.type)) continue;
-            matrices_.emplace_back(spec.type, shape.rows, shape.cols, weights, 2 + matrices_.size());
+            if (shape.cols % spec.block_values != 0 || !backend.reads(Matrix{spec.type})) continue;
+            // Every third has a scale of its own, where the back end knows that.
+            const Matrix scaled{.type = spec.type, .scale = 0.37f};
+            const float scale = matrices_.size() % 3 == 2 && backend.reads(scaled) ? scaled.scale : 1.0f;
+            matrices_.emplace_back(spec.type, shape.rows, shape.cols, weights, 2 + matrices_.size(), scale);
         }
         width_ = static_cast<int64_t>(matrices_.size()) * shape.rows + kGap;
         before_ = make_input(InputFamily::gaussian, shape.tokens * width_, 99);
@@ -217,10 +220,11 @@ TEST_P(DenseParity, EmbedIsExact) {
     const int64_t tokens = static_cast<int64_t>(ids.size());
     for_each_family([&](InputFamily family) {
         for (const WeightTypeSpec& spec : weight_types()) {
-            if (!backend_->reads(spec.type)) continue;
+            if (!backend_->reads(Matrix{spec.type})) continue;
             for (const int64_t blocks : {1, 3, 35}) {
                 SCOPED_TRACE(testing::Message() << spec.name << ", blocks " << blocks);
-                const TestMatrix table(spec.type, 9, blocks * spec.block_values, family, 1);
+                const bool scaled = backend_->reads(Matrix{.type = spec.type, .scale = 2.5f});
+                const TestMatrix table(spec.type, 9, blocks * spec.block_values, family, 1, scaled ? 2.5f : 1.0f);
                 const int64_t cols = table.view().cols;
                 Values got(tokens * cols), want(tokens * cols);
                 backend_->embed(table.view(), ids, got.data());
@@ -265,7 +269,7 @@ constexpr MoeShape kMoeShapes[] = {
 
 class MoeCase {
   public:
-    MoeCase(const MoeShape& shape, InputFamily inputs)
+    MoeCase(const Backend& backend, const MoeShape& shape, InputFamily inputs)
         : shape_(shape),
           x_(make_input(inputs, int64_t{shape.tokens} * shape.hidden, 1)),
           router_logits_(make_input(InputFamily::gaussian, int64_t{shape.tokens} * shape.experts, 2)),
@@ -275,7 +279,11 @@ class MoeCase {
         for (int e = 0; e < shape.experts + 1; ++e) {                           // the last one is the shared expert
             for (const auto& [rows, cols] : {std::pair(shape.ff, shape.hidden), std::pair(shape.ff, shape.hidden),
                                              std::pair(shape.hidden, shape.ff)}) {
-                matrices_.emplace_back(shape.type, rows, cols, InputFamily::outliers, 5 + matrices_.size());
+                // Each of its own scale, where the back end knows that.
+                const Matrix scaled{.type = shape.type,
+                                    .scale = 0.5f + 0.1f * static_cast<float>(matrices_.size() % 7)};
+                const float scale = backend.reads(scaled) ? scaled.scale : 1.0f;
+                matrices_.emplace_back(shape.type, rows, cols, InputFamily::outliers, 5 + matrices_.size(), scale);
             }
         }
         for (size_t i = 0; i < matrices_.size(); i += 3) {
@@ -350,8 +358,8 @@ TEST_P(DenseParity, Moe) {
             SCOPED_TRACE(testing::Message() << "tokens " << shape.tokens << ", hidden " << shape.hidden << ", ff "
                                             << shape.ff << ", experts " << shape.experts << ", top " << shape.top_k
                                             << ", " << weight_type_spec(shape.type).name);
-            if (!backend_->reads(shape.type)) continue;
-            const MoeCase test_case(shape, family);
+            if (!backend_->reads(Matrix{shape.type})) continue;
+            const MoeCase test_case(*backend_, shape, family);
             EXPECT_TRUE(within_bounds(test_case.run(*backend_), test_case.run(*reference_), test_case.bounds(),
                                       test_case.dimensions()));
         }

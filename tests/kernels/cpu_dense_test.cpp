@@ -10,6 +10,7 @@
 
 #include "kernels/backend.h"
 #include "kernels/base/half.h"
+#include "kernels/random_weights.h"
 
 namespace octavo {
 namespace {
@@ -32,12 +33,11 @@ struct Weights {
         bytes.resize(static_cast<size_t>(matrix.bytes()));
         matrix.data = bytes.data();
         const std::vector<float> values = gaussian(rows * cols, seed, 0.05f);
-        if (type == WeightType::q8_0) {
-            std::mt19937 random(seed);
-            for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-            for (size_t block = 0; block < bytes.size(); block += 34) {
-                const f16_bits scale = f32_to_f16(std::abs(values[block / 34]) / 50);
-                std::memcpy(&bytes[block], &scale, sizeof scale);
+        const WeightTypeSpec& spec = weight_type_spec(type);
+        if (spec.block_values > 1) {
+            for (int64_t block = 0; block < rows * matrix.row_blocks(); ++block) {
+                fill_random_weights(type, 1, 2 * std::abs(values[static_cast<size_t>(block)]), seed + block,
+                                    &bytes[static_cast<size_t>(block * spec.block_bytes)]);
             }
             return;
         }
@@ -77,10 +77,12 @@ void expect_close(const std::vector<float>& got, const std::vector<float>& want,
 }
 
 TEST_P(CpuDense, MatmulIsCloseToTheReferenceAndIndependentOfTheCall) {
-    for (const WeightType type : {WeightType::f32, WeightType::f16, WeightType::bf16, WeightType::q8_0}) {
+    for (const WeightType type :
+         {WeightType::f32, WeightType::f16, WeightType::bf16, WeightType::q8_0, WeightType::q4_k, WeightType::iq4_nl}) {
+        const int64_t unit = weight_type_spec(type).block_values;
         for (const int64_t cols : {32, 416, 1056, 2080}) {
             for (const int64_t rows : {6, 131}) {
-                const int64_t odd_cols = type == WeightType::q8_0 ? cols : cols - 5;
+                const int64_t odd_cols = unit > 1 ? (cols + unit - 1) / unit * unit : cols - 5;
                 const Weights a(type, rows, odd_cols, 1);
                 const Weights b(type, 37, odd_cols, 2);
                 const int tokens = 67;

@@ -44,7 +44,7 @@ TEST_F(CudaTest, ProductsOfManyTokens) {
     for (const WeightTypeSpec& spec : weight_types()) {
         for (const int tokens : {5, 64, 70}) {
             for (const int64_t cols : {32, 160, 2048}) {
-                if (!cuda_->reads(spec.type) || cols % spec.block_values != 0) continue;
+                if (!cuda_->reads(Matrix{spec.type}) || cols % spec.block_values != 0) continue;
                 SCOPED_TRACE(testing::Message() << spec.name << ", tokens " << tokens << ", cols " << cols);
                 const int64_t rows = 67;
                 const TestMatrix w(spec.type, rows, cols, InputFamily::gaussian, 1);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "kernels/base/float8.h"
 #include "kernels/base/half.h"
 #include "kernels/random_weights.h"
 #include "tests/support/random.h"
@@ -54,31 +55,35 @@ void append_q8_0(std::vector<std::byte>& bytes, std::span<const float> block) {
     }
 }
 
-// Types without an encoder here get random codes, block by block as large as the values.
-std::vector<std::byte> encode(WeightType type, std::span<const float> values) {
-    std::vector<std::byte> bytes;
+// As `type`, row-major values[...]. Types without an encoder here get random codes, block by block as large as the
+// values.
+void encode(WeightType type, std::span<const float> values, std::vector<std::byte>& bytes,
+            std::vector<std::byte>& block_scales) {
+    const WeightTypeSpec& spec = weight_type_spec(type);
+    const auto block_values = static_cast<size_t>(spec.block_values);
     if (type == WeightType::f32) {
         for (const float value : values) append(bytes, value);
     } else if (type == WeightType::f16) {
         for (const float value : values) append(bytes, f32_to_f16(value));
     } else if (type == WeightType::bf16) {
         for (const float value : values) append(bytes, f32_to_bf16(value));
+    } else if (type == WeightType::f8_e4m3) {
+        for (const float value : values) append(bytes, f32_to_e4m3(value));
     } else if (type == WeightType::q8_0) {
         for (size_t first = 0; first < values.size(); first += 32) append_q8_0(bytes, values.subspan(first, 32));
     } else {
-        const WeightTypeSpec& spec = weight_type_spec(type);
-        const auto block_values = static_cast<size_t>(spec.block_values);
-        const auto block_bytes = static_cast<size_t>(spec.block_bytes);
-        bytes.resize(values.size() / block_values * block_bytes);
-        for (size_t block = 0; block < values.size() / block_values; ++block) {
+        const size_t blocks = values.size() / block_values;
+        bytes.resize(blocks * static_cast<size_t>(spec.block_bytes));
+        block_scales.resize(blocks * static_cast<size_t>(spec.scale_bytes));
+        for (size_t block = 0; block < blocks; ++block) {
             float largest = 0;
             for (const float value : values.subspan(block * block_values, block_values)) {
                 largest = std::max(largest, std::fabs(value));
             }
-            fill_random_weights(type, 1, largest, block + 1, &bytes[block * block_bytes]);
+            fill_random_weights(type, 1, largest, block + 1, &bytes[block * static_cast<size_t>(spec.block_bytes)],
+                                block_scales.data() + block * static_cast<size_t>(spec.scale_bytes));
         }
     }
-    return bytes;
 }
 
 }  // namespace
@@ -99,16 +104,18 @@ std::vector<float> make_input(InputFamily family, int64_t count, uint64_t seed) 
     return values;
 }
 
-TestMatrix::TestMatrix(WeightType type, int64_t rows, int64_t cols, InputFamily family, uint64_t seed)
-    : TestMatrix(type, rows, cols, make_input(family, rows * cols, seed)) {}
+TestMatrix::TestMatrix(WeightType type, int64_t rows, int64_t cols, InputFamily family, uint64_t seed, float scale)
+    : TestMatrix(type, rows, cols, make_input(family, rows * cols, seed), scale) {}
 
-TestMatrix::TestMatrix(WeightType type, int64_t rows, int64_t cols, std::span<const float> values)
-    : type_(type), rows_(rows), cols_(cols), bytes_(encode(type, values)) {}
+TestMatrix::TestMatrix(WeightType type, int64_t rows, int64_t cols, std::span<const float> values, float scale)
+    : type_(type), rows_(rows), cols_(cols), scale_(scale) {
+    encode(type, values, bytes_, block_scales_);
+}
 
 std::vector<float> TestMatrix::decoded() const {
-    const WeightTypeSpec& spec = weight_type_spec(type_);
     std::vector<float> values(static_cast<size_t>(rows_ * cols_));
-    spec.decode(bytes_.data(), rows_ * cols_ / spec.block_values, values.data());
+    view().decode_rows(0, rows_, values.data());
+    for (float& value : values) value *= scale_;
     return values;
 }
 

@@ -28,18 +28,19 @@ std::vector<float> make_input(InputFamily family, int64_t count, uint64_t seed);
 // A weight matrix that owns its bytes: the family's values, encoded as `type`.
 class TestMatrix {
   public:
-    TestMatrix(WeightType type, int64_t rows, int64_t cols, InputFamily family, uint64_t seed);
-    // From row-major values[rows * cols].
-    TestMatrix(WeightType type, int64_t rows, int64_t cols, std::span<const float> values);
+    TestMatrix(WeightType type, int64_t rows, int64_t cols, InputFamily family, uint64_t seed, float scale = 1);
+    // From row-major values[rows * cols]. `scale` is the matrix's own, beside the values.
+    TestMatrix(WeightType type, int64_t rows, int64_t cols, std::span<const float> values, float scale = 1);
 
-    Matrix view() const { return {type_, bytes_.data(), rows_, cols_}; }
-    std::vector<float> decoded() const;  // [rows][cols], as kernels see it
+    Matrix view() const { return {type_, bytes_.data(), rows_, cols_, scale_, block_scales_.data()}; }
+    std::vector<float> decoded() const;  // [rows][cols], as kernels see it, with the scale
 
   private:
     WeightType type_;
     int64_t rows_;
     int64_t cols_;
-    std::vector<std::byte> bytes_;
+    float scale_;
+    std::vector<std::byte> bytes_, block_scales_;
 };
 
 }  // namespace octavo::test

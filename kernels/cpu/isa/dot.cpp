@@ -79,7 +79,7 @@ void tile(const DotProducts& op, const std::byte* w, const float* const* x, floa
         return;
     }
     for (int t = 0; t < Tokens; ++t) {
-        const Quad total = reduce_add4(sum[t][0], sum[t][1], sum[t][2], sum[t][3]);
+        const Quad total = reduce_add4(sum[t][0], sum[t][1], sum[t][2], sum[t][3]) * op.scale;
         if constexpr (Rows == kRows) {
             store_quad(y, op.accumulate ? load_quad(y) + total : total);
         } else {
