@@ -48,7 +48,4 @@ inline constexpr float kQ4NlLevels[16] = {-2.7326f, -2.0690f, -1.6180f, -1.2562f
                                           -0.3881f, -0.1284f, 0.1284f,  0.3881f,  0.6568f,  0.9424f,
                                           1.2562f,  1.6180f,  2.0690f,  2.7326f};
 
-uint8_t f32_to_e4m3(float value);  // nearest even, saturating at 448; value is finite
-float e4m3_to_f32(uint8_t code);
-
 }  // namespace octavo

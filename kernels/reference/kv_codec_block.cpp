@@ -1,32 +1,11 @@
 // Formats with one float16 scale per 32 consecutive values of a row.
 #include <array>
-#include <bit>
 
+#include "kernels/base/float8.h"
 #include "kernels/kv_codec.h"
 #include "kernels/reference/kv_codec_scale.h"
 
 namespace octavo {
-
-uint8_t f32_to_e4m3(float value) {
-    const uint8_t sign = std::signbit(value) ? 0x80 : 0;
-    const float magnitude = std::fabs(value);
-    if (magnitude >= 448.0f) return sign | 0x7e;
-    int exponent = 0;
-    std::frexp(magnitude, &exponent);  // magnitude = m 2^exponent, m in [0.5, 1)
-    // Neighbours are 2^step apart; zero, subnormals and the first normal binade share 2^-9.
-    const int step = magnitude < 0x1p-5f ? -9 : exponent - 4;
-    const int units = static_cast<int>(std::nearbyint(std::ldexp(magnitude, -step)));
-    if (step == -9) return static_cast<uint8_t>(sign | units);
-    return static_cast<uint8_t>(sign | ((step + 9) * 8 + units));
-}
-
-float e4m3_to_f32(uint8_t code) {
-    const int exponent = (code >> 3) & 15;
-    const int mantissa = code & 7;
-    const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9)
-                                          : std::ldexp(static_cast<float>(8 + mantissa), exponent - 10);
-    return (code & 0x80) != 0 ? -magnitude : magnitude;
-}
 
 namespace kv_codec {
 namespace {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -147,9 +148,22 @@ RopeSettings read_rope(Fields& fields, std::optional<Error>& error, const Hybrid
     return rope;
 }
 
+// Of quantised checkpoints those whose tensors say enough by themselves (see matrix_reader.cpp).
+void check_quantisation(Fields& top, std::optional<Error>& error) {
+    constexpr std::string_view kMethods[] = {"fp8", "modelopt", "compressed-tensors"};
+    const Json* object = top.object("quantization_config");
+    if (!object) return;
+    Fields settings(object, error);
+    const std::string method = settings.text("quant_method", "");
+    if (std::find(std::begin(kMethods), std::end(kMethods), method) == std::end(kMethods)) {
+        top.unsupported("quantization_config", fmt::format("weights quantised by {} are", quote_name(method)));
+    } else if (settings.find("weight_block_size")) {
+        top.unsupported("weight_block_size", "FP8 with a scale for each block of weights is");
+    }
+}
+
 // Settings that would change the arithmetic and that no released model of this family uses.
-void refuse_variants(Fields& top, Fields& fields) {
-    if (top.find("quantization_config")) top.unsupported("quantization_config", "quantised safetensors are");
+void refuse_variants(Fields& fields) {
     if (fields.boolean("attention_bias", false)) fields.unsupported("attention_bias", "biases are");
     if (!fields.boolean("norm_topk_prob", true))
         fields.unsupported("norm_topk_prob", "expert weights that do not sum to 1 are");
@@ -196,7 +210,8 @@ Result<HybridDescription> read_hybrid_config(std::string_view json) {
     const bool tied_above = top.boolean("tie_word_embeddings", false);
     description.tied_embeddings = fields.boolean("tie_word_embeddings", tied_above);
     const RopeSettings rope = read_rope(fields, error, config);
-    refuse_variants(top, fields);
+    check_quantisation(top, error);
+    refuse_variants(fields);
     if (error) return *error;
     // Value heads stand in their key head's order in these files.
     if (Status s = finish_config(config, rope, Naming::hugging_face, /*tiled_heads=*/false); !s) return s.error();

@@ -12,7 +12,10 @@ namespace {
 
 constexpr std::string_view kVisionPrefixes[] = {"model.visual.", "visual.", "v.", "mm."};
 constexpr std::string_view kDraftPrefix = "mtp.";  // safetensors; GGUF numbers draft blocks after the trunk
-// Additions to a product that this build would leave out.
+// Activations and cells of the cache stay as they are: nothing is divided by these.
+constexpr std::string_view kActivationSuffixes[] = {".input_scale", ".input_global_scale", ".output_scale", ".k_scale",
+                                                    ".v_scale"};
+// What would be left out of a product.
 constexpr std::string_view kEssentialSuffixes[] = {".bias", ".scale", "_scale", "_scale_2", "_scale_inv"};
 constexpr int kNamesShown = 3;
 
@@ -48,8 +51,8 @@ bool starts_with_any(std::string_view name, const auto& prefixes) {
                        [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-bool is_essential(std::string_view name) {
-    return std::any_of(std::begin(kEssentialSuffixes), std::end(kEssentialSuffixes),
+bool ends_with_any(std::string_view name, const auto& suffixes) {
+    return std::any_of(std::begin(suffixes), std::end(suffixes),
                        [&](std::string_view suffix) { return name.ends_with(suffix); });
 }
 
@@ -58,17 +61,19 @@ bool is_essential(std::string_view name) {
 Result<std::vector<std::string>> skipped_tensor_notes(const HybridDescription& description, const TensorStore& store,
                                                       const TensorNames& names, const TensorReader& reader) {
     const std::vector<std::string> drafts = draft_prefixes(description, names);
-    Skipped draft, vision, unknown;
+    Skipped draft, vision, activations, unknown;
     for (size_t i = 0; i < store.tensors().size(); ++i) {
-        if (reader.taken(i)) continue;
+        if (reader.use(i).taken) continue;
         const StoredTensor& tensor = store.tensors()[i];
         if (starts_with_any(tensor.name, drafts)) {
             draft.add(tensor);
         } else if (starts_with_any(tensor.name, kVisionPrefixes)) {
             vision.add(tensor);
-        } else if (is_essential(tensor.name)) {
-            return Error{ErrorKind::input, fmt::format("tensor {} would change the result, but biases and separate "
-                                                       "scales are not supported yet",
+        } else if (ends_with_any(tensor.name, kActivationSuffixes)) {
+            activations.add(tensor);
+        } else if (ends_with_any(tensor.name, kEssentialSuffixes)) {
+            return Error{ErrorKind::input, fmt::format("tensor {} would change the result, but biases and scales of "
+                                                       "this kind are not supported yet",
                                                        quote_name(tensor.name))};
         } else {
             unknown.add(tensor);
@@ -77,6 +82,9 @@ Result<std::vector<std::string>> skipped_tensor_notes(const HybridDescription& d
     std::vector<std::string> notes;
     if (draft.count > 0) notes.push_back(note(draft, "draft (MTP) blocks are not supported yet"));
     if (vision.count > 0) notes.push_back(note(vision, "images are not supported"));
+    if (activations.count > 0) {
+        notes.push_back(note(activations, "they scale activations, which stay as they are here"));
+    }
     if (unknown.count > 0) notes.push_back(note(unknown, "this architecture does not have them"));
     return notes;
 }

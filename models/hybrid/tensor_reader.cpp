@@ -21,11 +21,15 @@ std::vector<int64_t> without_ones(std::span<const int64_t> shape) {
     return kept;
 }
 
-bool plain_floats(const StoredTensor& tensor) { return tensor.weight && tensor.weight->block_values == 1; }
+bool plain_floats(const StoredTensor& tensor) {
+    if (!tensor.weight) return false;
+    const WeightType type = tensor.weight->type;
+    return type == WeightType::f32 || type == WeightType::f16 || type == WeightType::bf16;
+}
 
 }  // namespace
 
-const StoredTensor* TensorReader::take(std::string_view name, std::span<const int64_t> shape) {
+const StoredTensor* TensorReader::find(std::string_view name, std::span<const int64_t> shape) {
     if (error_) return nullptr;
     const int index = store_.find(name);
     if (index < 0) {
@@ -38,41 +42,22 @@ const StoredTensor* TensorReader::take(std::string_view name, std::span<const in
                  shape_text(tensor.shape), shape_text(shape)));
         return nullptr;
     }
-    if (!tensor.weight) {
-        fail(bad("tensor {} has type {}, which is not supported yet", quote_name(name), tensor.type_name));
-        return nullptr;
-    }
-    taken_[static_cast<size_t>(index)] = true;
     return &tensor;
 }
 
-Matrix TensorReader::as_matrix(const StoredTensor* tensor, int64_t rows, int64_t cols) {
-    if (!tensor) return {};
-    const WeightTypeSpec& spec = *tensor->weight;
-    if (cols % spec.block_values != 0) {
-        fail(bad("tensor {} has rows of {} values, not a multiple of the {} values of a {} block",
-                 quote_name(tensor->name), cols, spec.block_values, spec.name));
-        return {};
+const StoredTensor* TensorReader::take(std::string_view name, std::span<const int64_t> shape) {
+    const StoredTensor* tensor = find(name, shape);
+    if (!tensor) return nullptr;
+    if (!tensor->weight) {
+        fail(bad("tensor {} has type {}, which is not supported yet", quote_name(name), tensor->type_name));
+        return nullptr;
     }
-    const auto address = reinterpret_cast<uintptr_t>(tensor->data.data());
-    if (spec.block_values == 1 && address % static_cast<uintptr_t>(spec.block_bytes) != 0) {
-        fail(
-            bad("tensor {} does not start at a multiple of {} bytes; save the checkpoint again with a current version "
-                "of its tool",
-                quote_name(tensor->name), spec.block_bytes));
-        return {};
-    }
-    return {spec.type, tensor->data.data(), rows, cols};
+    mark(*tensor, tensor->elements(), tensor->type_name);
+    return tensor;
 }
 
-Matrix TensorReader::matrix(std::string_view name, int64_t rows, int64_t cols) {
-    const int64_t shape[] = {rows, cols};
-    return as_matrix(take(name, shape), rows, cols);
-}
-
-Matrix TensorReader::stack(std::string_view name, int64_t count, int64_t rows, int64_t cols) {
-    const int64_t shape[] = {count, rows, cols};
-    return as_matrix(take(name, shape), count * rows, cols);
+void TensorReader::mark(const StoredTensor& tensor, int64_t parameters, std::string_view type) {
+    uses_[static_cast<size_t>(&tensor - store_.tensors().data())] = {true, parameters, std::string(type)};
 }
 
 const float* TensorReader::floats(std::string_view name, std::vector<int64_t> shape, Transform transform,

@@ -60,7 +60,7 @@ class LayerBuilder {
 
   private:
     std::string full(std::string_view name) const { return prefix_ + std::string(name); }
-    bool has(std::string_view name) const { return !name.empty() && reader_.has(full(name)); }
+    bool has(std::string_view name) const { return !name.empty() && reader_.has_matrix(full(name)); }
     Matrix matrix(std::string_view name, int64_t rows, int64_t cols) { return reader_.matrix(full(name), rows, cols); }
 
     AttentionWeights attention() {
@@ -142,24 +142,21 @@ class LayerBuilder {
     }
 
     std::vector<FfnMatrices> experts() {
-        if (!names_.one_expert_gate.empty() && reader_.has(expert_name(names_.one_expert_gate, 0)))
+        if (!names_.one_expert_gate.empty() && reader_.has_matrix(expert_name(names_.one_expert_gate, 0)))
             return single_experts();
         const int64_t hidden = config_.hidden;
         const int64_t width = config_.expert_ff;
         const int64_t count = config_.experts;
         // Gate and up rows of one expert follow each other in a fused tensor, gate first.
         const bool fused = has(names_.expert_gate_ups) || names_.expert_gates.empty();
-        const Matrix gates = fused ? reader_.stack(full(names_.expert_gate_ups), count, 2 * width, hidden)
-                                   : reader_.stack(full(names_.expert_gates), count, width, hidden);
-        const Matrix ups = fused ? gates : reader_.stack(full(names_.expert_ups), count, width, hidden);
-        const Matrix downs = reader_.stack(full(names_.expert_downs), count, hidden, width);
+        const auto gates = fused ? reader_.stack(full(names_.expert_gate_ups), count, 2 * width, hidden)
+                                 : reader_.stack(full(names_.expert_gates), count, width, hidden);
+        const auto ups = fused ? gates : reader_.stack(full(names_.expert_ups), count, width, hidden);
+        const auto downs = reader_.stack(full(names_.expert_downs), count, hidden, width);
         std::vector<FfnMatrices> experts;
         if (reader_.error()) return experts;
-        const int64_t step = fused ? 2 * width : width;
-        for (int64_t e = 0; e < count; ++e) {
-            experts.push_back({gates.slice_rows(e * step, width),
-                               ups.slice_rows(fused ? e * step + width : e * step, width),
-                               downs.slice_rows(e * hidden, hidden)});
+        for (size_t e = 0; e < static_cast<size_t>(count); ++e) {
+            experts.push_back({gates[e].slice_rows(0, width), ups[e].slice_rows(fused ? width : 0, width), downs[e]});
         }
         return experts;
     }
@@ -203,12 +200,12 @@ Error layer_missing(int layer, std::string_view layers_key, int layers) {
 
 void count_tensors(const TensorStore& store, const TensorReader& reader, HybridWeightsFile& file) {
     for (size_t i = 0; i < store.tensors().size(); ++i) {
-        if (!reader.taken(i)) continue;
-        const StoredTensor& tensor = store.tensors()[i];
-        const auto bytes = static_cast<int64_t>(tensor.data.size());
+        const TensorReader::Use& use = reader.use(i);
+        if (!use.taken) continue;
+        const auto bytes = static_cast<int64_t>(store.tensors()[i].data.size());
         file.bytes += bytes;
-        file.parameters += tensor.elements();
-        file.bytes_by_type[tensor.type_name] += bytes;
+        file.parameters += use.parameters;
+        file.bytes_by_type[use.type] += bytes;
     }
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 
 #include "models/tensors/quote_name.h"
 
@@ -20,12 +21,24 @@ constexpr size_t kMaxDims = 8;
 struct Dtype {
     std::string_view name;
     uint64_t bytes;
-    int gguf_id;  // -1: a type that weights cannot have
+    std::optional<WeightType> weight = {};  // none: a type that weights cannot have by itself
 };
-constexpr Dtype kDtypes[] = {{"F32", 4, 0},   {"F16", 2, 1},      {"BF16", 2, 30},    {"F64", 8, -1},
-                             {"I64", 8, -1},  {"I32", 4, -1},     {"I16", 2, -1},     {"I8", 1, -1},
-                             {"U64", 8, -1},  {"U32", 4, -1},     {"U16", 2, -1},     {"U8", 1, -1},
-                             {"BOOL", 1, -1}, {"F8_E4M3", 1, -1}, {"F8_E5M2", 1, -1}, {"F8_E8M0", 1, -1}};
+constexpr Dtype kDtypes[] = {{"F32", 4, WeightType::f32},
+                             {"F16", 2, WeightType::f16},
+                             {"BF16", 2, WeightType::bf16},
+                             {"F8_E4M3", 1, WeightType::f8_e4m3},
+                             {"F64", 8},
+                             {"I64", 8},
+                             {"I32", 4},
+                             {"I16", 2},
+                             {"I8", 1},
+                             {"U64", 8},
+                             {"U32", 4},
+                             {"U16", 2},
+                             {"U8", 1},
+                             {"BOOL", 1},
+                             {"F8_E5M2", 1},
+                             {"F8_E8M0", 1}};
 
 template <class... Args>
 Error bad(fmt::format_string<Args...> format, Args&&... args) {
@@ -156,7 +169,7 @@ Result<StoredTensor> check_entry(Entry& entry, std::span<const std::byte> data) 
             return bad("tensor {} has {} bytes of data; its shape and type {} need {}", name, last - first, entry.dtype,
                        *elements * dtype->bytes);
         }
-        if (dtype->gguf_id >= 0) tensor.weight = find_weight_type(static_cast<uint32_t>(dtype->gguf_id));
+        if (dtype->weight) tensor.weight = &weight_type_spec(*dtype->weight);
     }
     tensor.name = std::move(entry.name);
     tensor.type_name = std::move(entry.dtype);

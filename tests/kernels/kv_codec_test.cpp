@@ -1,5 +1,6 @@
 // Golden bytes of every KV layout, worked out by hand from the definitions.
 #include "kernels/kv_codec.h"
+#include "kernels/base/float8.h"
 
 #include <gtest/gtest.h>
 

@@ -256,8 +256,14 @@ TEST(JsonConfig, RefusesWhatWouldChangeTheArithmetic) {
         EXPECT_NE(json_failure(json).find("'" + key + "'"), std::string::npos) << key << ": " << json_failure(json);
     }
     Json quantised = small_json();
-    quantised["quantization_config"] = {{"quant_method", "fp8"}};
-    EXPECT_NE(json_failure(quantised).find("quantised safetensors"), std::string::npos);
+    quantised["quantization_config"] = {{"quant_method", "awq"}};
+    EXPECT_NE(json_failure(quantised).find("quantised by 'awq'"), std::string::npos) << json_failure(quantised);
+    quantised["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
+    EXPECT_NE(json_failure(quantised).find("'weight_block_size'"), std::string::npos) << json_failure(quantised);
+    quantised["quantization_config"] = 7;
+    EXPECT_NE(json_failure(quantised).find("is not an object"), std::string::npos) << json_failure(quantised);
+    quantised["quantization_config"] = {{"quant_method", "modelopt"}, {"quant_algo", "NVFP4"}};
+    EXPECT_TRUE(read_hybrid_config(quantised.dump()));
     Json missing = small_json();
     missing["text_config"].erase("num_experts");
     EXPECT_EQ(json_failure(missing), "'num_experts' is missing in config.json; the file is incomplete");

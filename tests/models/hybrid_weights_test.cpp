@@ -302,8 +302,8 @@ TEST(HybridWeights, RefusesByTensorName) {
     bias.add("blk.1.attn_q.bias", {48});
     EXPECT_NE(bias.failure(description, names).find("'blk.1.attn_q.bias' would change the result"), std::string::npos);
     Checkpoint scale = checkpoint;
-    scale.add("blk.1.attn_q.scale", {1});
-    EXPECT_NE(scale.failure(description, names).find("'blk.1.attn_q.scale' would change the result"),
+    scale.add("blk.1.attn_norm.scale", {1});
+    EXPECT_NE(scale.failure(description, names).find("'blk.1.attn_norm.scale' would change the result"),
               std::string::npos);
 
     const std::vector<float> zeros(64);
@@ -328,6 +328,106 @@ TEST(HybridWeights, RefusesByTensorName) {
                     std::as_bytes(std::span(values)).subspan(2, 48 * 5 * 4)});
     EXPECT_NE(misaligned.failure(description, names).find("'blk.1.attn_q.weight' does not start at a multiple of 4"),
               std::string::npos);
+}
+
+TEST(HybridWeights, ScalesBesideMatricesAreTheirs) {
+    const TensorNames& names = gguf_tensor_names();
+    const HybridDescription description = small_description(0);
+    Checkpoint checkpoint = dense_checkpoint(names);
+    for (const std::string name : {"q", "k", "v"}) checkpoint.erase("blk.1.attn_" + name + ".weight");
+    checkpoint.add("blk.1.attn_qkv.weight", {72, 5});
+    checkpoint.add("blk.1.attn_qkv.scale", {1}, {0.25f});
+    checkpoint.add("blk.0.ssm_out.scale", {1}, {3.0f});
+    checkpoint.add("blk.0.ssm_out.input_scale", {1}, {5.0f});
+    const auto file = checkpoint.read(description, names);
+    ASSERT_TRUE(file) << file.error().message;
+    EXPECT_EQ(file->weights.layers[0].delta_net->out.scale, 3.0f);
+    EXPECT_EQ(file->weights.layers[0].delta_net->qkvz.parts[0].scale, 1.0f);
+    const AttentionWeights& attention = *file->weights.layers[1].attention;
+    EXPECT_EQ(attention.q_gate.scale, 0.25f);
+    EXPECT_EQ(attention.v.scale, 0.25f);
+    ASSERT_EQ(file->notes.size(), 1u);
+    EXPECT_NE(file->notes[0].find("'blk.0.ssm_out.input_scale'): they scale activations"), std::string::npos)
+        << file->notes[0];
+
+    Checkpoint not_finite = checkpoint;
+    not_finite.add("blk.0.ssm_out.scale", {1}, {INFINITY});
+    EXPECT_EQ(not_finite.failure(description, names),
+              "tensor 'blk.0.ssm_out.scale' holds values that are not finite numbers");
+    Checkpoint many = checkpoint;
+    many.add("blk.0.ssm_out.scale", {2});
+    EXPECT_NE(many.failure(description, names).find("'blk.0.ssm_out.scale' has shape [2]"), std::string::npos);
+}
+
+// One projection in NVFP4 as modelopt (and, below, compressed-tensors) stores it; 16 columns for the head.
+TEST(HybridWeights, Nvfp4OfSafetensorsIsReadInPlace) {
+    const TensorNames& names = hf_text_tensor_names();
+    HybridDescription description = small_description(0);
+    description.config.shared_ff = 16;
+    Checkpoint checkpoint = dense_checkpoint(names);
+    const std::string mlp = "model.layers.0.mlp.";
+    for (const std::string layer : {"0", "1"}) {
+        for (const std::string part : {"gate", "up"}) {
+            checkpoint.add("model.layers." + layer + ".mlp." + part + "_proj.weight", {16, 5});
+        }
+        checkpoint.add("model.layers." + layer + ".mlp.down_proj.weight", {5, 16});
+    }
+    const std::vector<std::byte> codes(5 * 8, std::byte{0x21});
+    const std::vector<std::byte> scales(5, std::byte{0x40});  // 2
+    const StoredTensor code_tensor{mlp + "down_proj.weight", "U8", nullptr, {5, 8}, codes};
+    const WeightTypeSpec* fp8 = &weight_type_spec(WeightType::f8_e4m3);
+    const StoredTensor scale_tensor{mlp + "down_proj.weight_scale", "F8_E4M3", fp8, {5, 1}, scales};
+    checkpoint.put(code_tensor);
+    checkpoint.put(scale_tensor);
+    checkpoint.add(mlp + "down_proj.weight_scale_2", {}, {0.5f});
+    const auto file = checkpoint.read(description, names);
+    ASSERT_TRUE(file) << file.error().message;
+    const Matrix& down = file->weights.layers[0].ffn.shared->down;
+    EXPECT_EQ(down.type, WeightType::nvfp4_apart);
+    EXPECT_EQ(down.data, codes.data());
+    EXPECT_EQ(down.block_scales, scales.data());
+    EXPECT_EQ(down.scale, 0.5f);
+    std::vector<float> values(16);
+    down.decode_rows(4, 1, values.data());
+    EXPECT_EQ(values[0], 1.0f);
+    EXPECT_EQ(values[1], 2.0f);
+
+    const auto failure = [&](auto&& change) {
+        Checkpoint changed = checkpoint;
+        change(changed);
+        return changed.failure(description, names);
+    };
+    EXPECT_EQ(failure([&](Checkpoint& c) { c.erase(scale_tensor.name); }),
+              "tensor 'model.layers.0.mlp.down_proj.weight_scale' is missing; the file is incomplete");
+    EXPECT_EQ(failure([&](Checkpoint& c) { c.erase(mlp + "down_proj.weight_scale_2"); }),
+              "tensor 'model.layers.0.mlp.down_proj.weight_scale_2' is missing; the file is incomplete");
+    EXPECT_EQ(
+        failure([&](Checkpoint& c) {
+            c.add(scale_tensor.name, {5, 1});
+        }),
+        "tensor 'model.layers.0.mlp.down_proj.weight_scale' has type F32; expected F8_E4M3, one scale for 16 values");
+    EXPECT_NE(failure([&](Checkpoint& c) {
+                  c.put({code_tensor.name, "U8", nullptr, {5, 16}, codes});
+              }).find("has shape"),
+              std::string::npos);
+    EXPECT_NE(failure([&](Checkpoint& c) {
+                  c.put({code_tensor.name, "U8", nullptr, {5, 8}, std::span(codes).first(39)});
+              }).find("two 4-bit codes a byte"),
+              std::string::npos);
+
+    const auto packed = [&](float global) {
+        Checkpoint other = checkpoint;
+        other.erase(code_tensor.name);
+        other.erase(mlp + "down_proj.weight_scale_2");
+        other.put({mlp + "down_proj.weight_packed", "U8", nullptr, {5, 8}, codes});
+        other.add(mlp + "down_proj.weight_global_scale", {1}, {global});
+        return other;
+    };
+    const auto other = packed(8).read(description, names);
+    ASSERT_TRUE(other) << other.error().message;
+    EXPECT_EQ(other->weights.layers[0].ffn.shared->down.scale, 0.125f);
+    EXPECT_EQ(packed(0).failure(description, names),
+              "tensor 'model.layers.0.mlp.down_proj.weight_global_scale' is zero, and would be divided by");
 }
 
 TEST(HybridWeights, SaysWhatIsSkipped) {

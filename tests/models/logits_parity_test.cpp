@@ -164,7 +164,8 @@ TEST_P(CheckpointLogits, AreThoseOfTheFixture) {
 std::vector<Case> checkpoint_cases() {
     std::vector<Case> cases;
     for (const char* name : {"tiny-qwen3next", "tiny-qwen35moe", "tiny-qwen3next-variants", "tiny-qwen35moe-variants",
-                             "tiny-qwen3next-yarn", "tiny-qwen35moe-yarn", "qwen3next-f16", "qwen35moe-q8_0"}) {
+                             "tiny-qwen3next-yarn", "tiny-qwen35moe-yarn", "qwen3next-f16", "qwen35moe-q8_0",
+                             "qwen3next-q4_k_m", "qwen35moe-q4_k_m", "qwen35moe-nvfp4"}) {
         cases.push_back({name, Split::whole, Device::reference});
         for (Device device : {Device::cpu, Device::cuda_float32, Device::cuda}) {
             for (Split split : {Split::whole, Split::one_by_one, Split::random}) cases.push_back({name, split, device});
