@@ -7,6 +7,7 @@
 
 #include "kernels/base/float8.h"
 #include "kernels/base/half.h"
+#include "kernels/base/random_stream.h"
 
 namespace octavo {
 namespace {
@@ -30,13 +31,6 @@ constexpr ScaleFields kScaleFields[] = {
     {WeightType::tq1_0, 52, kNone, 0}, {WeightType::tq2_0, 64, kNone, 0},  {WeightType::q1_0, 0, kNone, 0},
     {WeightType::q2_0, 0, kNone, 0},
 };
-
-uint64_t next_random(uint64_t& state) {  // SplitMix64
-    uint64_t x = state += 0x9e3779b97f4a7c15u;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
 
 void put_f16(std::byte* at, float value) {
     constexpr float kLargestF16 = 65504;
@@ -102,16 +96,17 @@ void put_number(WeightType type, std::byte* at, float value) {
 void fill_random_weights(WeightType type, int64_t blocks, float largest, uint64_t seed, std::byte* data,
                          std::byte* block_scales) {
     const WeightTypeSpec& spec = weight_type_spec(type);
+    RandomStream random(seed);
     const int64_t bytes = blocks * spec.block_bytes;
     if (spec.block_values == 1) {
         for (int64_t at = 0; at < bytes; at += spec.block_bytes) {
-            const float unit = static_cast<float>(next_random(seed) >> 40) * 0x1p-23f - 1;
+            const float unit = static_cast<float>(random.next() >> 40) * 0x1p-23f - 1;
             put_number(type, data + at, largest * unit);
         }
         return;
     }
     for (int64_t at = 0; at < bytes; at += 8) {
-        const uint64_t bits = next_random(seed);
+        const uint64_t bits = random.next();
         std::memcpy(data + at, &bits, static_cast<size_t>(std::min<int64_t>(8, bytes - at)));
     }
     if (spec.scale_bytes > 0) {  // E2M1 codes, E4M3 scales
