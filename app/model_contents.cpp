@@ -10,6 +10,7 @@
 #include "models/gguf/checkpoint.h"
 #include "models/model.h"
 #include "models/safetensors/checkpoint.h"
+#include "models/tensors/stored_rows.h"
 
 namespace octavo {
 namespace {
@@ -65,13 +66,19 @@ Result<ModelContents> read_model_contents(const std::filesystem::path& path) {
     return from_gguf(std::move(*checkpoint));
 }
 
-Result<std::vector<float>> decode_tensor(const StoredTensor& tensor) {
-    if (tensor.weight == nullptr)
+bool can_decode(const ModelContents& contents, const StoredTensor& tensor) {
+    return stored_rows(contents.tensors, tensor).has_value();
+}
+
+Result<DecodedTensor> decode_tensor(const ModelContents& contents, const StoredTensor& tensor) {
+    const std::optional<Matrix> rows = stored_rows(contents.tensors, tensor);
+    if (!rows)
         return Error{ErrorKind::input, fmt::format("Tensor {} has the type {}, which this version cannot decode.",
                                                    tensor.name, tensor.type_name)};
-    std::vector<float> values(static_cast<size_t>(tensor.elements()));
-    tensor.weight->decode(tensor.data.data(), tensor.elements() / tensor.weight->block_values, values.data());
-    return values;
+    DecodedTensor decoded{tensor.shape, std::vector<float>(static_cast<size_t>(rows->rows * rows->cols))};
+    if (!decoded.shape.empty()) decoded.shape.back() = rows->cols;
+    rows->decode_rows(0, rows->rows, decoded.values.data());
+    return decoded;
 }
 
 }  // namespace octavo

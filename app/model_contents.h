@@ -29,7 +29,15 @@ struct ModelContents {
 // An empty path: the bundled model.
 Result<ModelContents> read_model_contents(const std::filesystem::path& path);
 
-// Every value of a tensor as float32. ErrorKind::input where its type cannot be decoded.
-Result<std::vector<float>> decode_tensor(const StoredTensor& tensor);
+struct DecodedTensor {
+    std::vector<int64_t> shape;  // as stored, but that a byte of two codes counts as two
+    std::vector<float> values;
+};
+
+// Whether decode_tensor can do it.
+bool can_decode(const ModelContents& contents, const StoredTensor& tensor);
+// Every value of a tensor as float32, with scales of blocks, without factors of whole tensors (they are tensors of
+// their own). ErrorKind::input where its type cannot be decoded.
+Result<DecodedTensor> decode_tensor(const ModelContents& contents, const StoredTensor& tensor);
 
 }  // namespace octavo

@@ -36,7 +36,7 @@ Verdict judge(const Options& options, const ModelContents& contents) {
     Verdict verdict;
     std::set<std::string> types;
     for (const StoredTensor& tensor : contents.tensors.tensors())
-        if (tensor.weight == nullptr) types.insert(tensor.type_name);
+        if (!can_decode(contents, tensor)) types.insert(tensor.type_name);
     for (const std::string& type : types)
         verdict.unsupported.push_back(fmt::format("Weights of the type {} cannot be decoded.", type));
     const auto model = open_chosen_model(options.model);
@@ -120,7 +120,7 @@ nlohmann::json inspect_json(const ModelContents& contents, const Verdict& verdic
                            {"type", tensor.type_name},
                            {"shape", tensor.shape},
                            {"bytes", tensor.data.size()},
-                           {"supported", tensor.weight != nullptr}});
+                           {"supported", can_decode(contents, tensor)}});
     return {{"format", contents.format},
             {"supported", verdict.model != nullptr},
             {"model", verdict.model ? model_json(*verdict.model) : nlohmann::json()},
@@ -136,16 +136,16 @@ int write_tensor(const Options& options, const ModelContents& contents) {
             {ErrorKind::usage, fmt::format("The file has no tensor {}: inspect it without --tensor.", options.tensor)});
     const StoredTensor& tensor = contents.tensors.tensors()[static_cast<size_t>(index)];
     if (const Status target = check_npy_target(options.output); !target) return fail(target.error());
-    const Result<std::vector<float>> values = decode_tensor(tensor);
-    if (!values) return fail(values.error());
-    const Status written = write_npy(options.output, tensor.shape, *values);
+    const Result<DecodedTensor> decoded = decode_tensor(contents, tensor);
+    if (!decoded) return fail(decoded.error());
+    const Status written = write_npy(options.output, decoded->shape, decoded->values);
     if (!written) return fail(written.error());
     print_result(options.json, fmt::format("{}: {} {} as float32\n", options.output, printable_line(tensor.name),
-                                           shape_text(tensor.shape)));
+                                           shape_text(decoded->shape)));
     return finish(
         options.json,
         nlohmann::json{
-            {"tensor", tensor.name}, {"type", tensor.type_name}, {"shape", tensor.shape}, {"file", options.output}});
+            {"tensor", tensor.name}, {"type", tensor.type_name}, {"shape", decoded->shape}, {"file", options.output}});
 }
 
 int run(const Options& options) {

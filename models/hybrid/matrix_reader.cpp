@@ -15,28 +15,22 @@
 
 #include "models/hybrid/tensor_reader.h"
 #include "models/tensors/quote_name.h"
+#include "models/tensors/stored_rows.h"
 
 namespace octavo {
 namespace {
-
-constexpr std::string_view kWeightSuffix = ".weight";
-constexpr std::string_view kCodesType = "U8";
 
 template <class... Args>
 Error bad(fmt::format_string<Args...> format, Args&&... args) {
     return {ErrorKind::input, fmt::format(format, std::forward<Args>(args)...)};
 }
 
-std::string stem_of(std::string_view name) {
-    if (name.ends_with(kWeightSuffix)) name.remove_suffix(kWeightSuffix.size());
-    return std::string(name);
-}
+std::string packed_name(const std::string& stem) { return stem + std::string(kPackedSuffix); }
+std::string scale_name(const std::string& stem) { return stem + std::string(kBlockScaleSuffix); }
 
 }  // namespace
 
-bool TensorReader::has_matrix(std::string_view name) const {
-    return has(name) || has(stem_of(name) + ".weight_packed");
-}
+bool TensorReader::has_matrix(std::string_view name) const { return has(name) || has(packed_name(weight_stem(name))); }
 
 std::vector<float> TensorReader::factors(const std::string& name, int64_t count) {
     const int64_t shape[] = {count};
@@ -92,12 +86,12 @@ Matrix TensorReader::nvfp4(const std::string& codes_name, const std::string& ste
     const int64_t code_shape[] = {rows, blocks * spec.block_bytes};
     const StoredTensor* codes = find(codes_name, code_shape);
     if (!codes) return {};
-    if (codes->type_name != kCodesType || codes->data.size() != static_cast<size_t>(rows * code_shape[1])) {
+    if (codes->type_name != kNvfp4CodesType || codes->data.size() != static_cast<size_t>(rows * code_shape[1])) {
         fail(bad("tensor {} has type {}; expected {}, two 4-bit codes a byte", quote_name(codes_name), codes->type_name,
-                 kCodesType));
+                 kNvfp4CodesType));
         return {};
     }
-    const std::string scales_name = stem + ".weight_scale";
+    const std::string scales_name = scale_name(stem);
     const int64_t scale_shape[] = {rows, blocks};
     const StoredTensor* scales = take(scales_name, scale_shape);
     if (!scales) return {};
@@ -119,10 +113,10 @@ Matrix TensorReader::nvfp4(const std::string& codes_name, const std::string& ste
 }
 
 Matrix TensorReader::matrix(std::string_view name, int64_t rows, int64_t cols) {
-    const std::string stem = stem_of(name);
-    if (const std::string packed = stem + ".weight_packed"; has(packed)) return nvfp4(packed, stem, true, rows, cols);
+    const std::string stem = weight_stem(name);
+    if (const std::string packed = packed_name(stem); has(packed)) return nvfp4(packed, stem, true, rows, cols);
     const int index = store_.find(name);
-    if (index >= 0 && store_.tensors()[static_cast<size_t>(index)].type_name == kCodesType) {
+    if (index >= 0 && store_.tensors()[static_cast<size_t>(index)].type_name == kNvfp4CodesType) {
         return nvfp4(std::string(name), stem, false, rows, cols);
     }
     const int64_t shape[] = {rows, cols};
@@ -132,7 +126,7 @@ Matrix TensorReader::matrix(std::string_view name, int64_t rows, int64_t cols) {
             fail(bad("tensor {} has scales for blocks of 128 x 128 weights; only one FP8 scale a tensor is supported",
                      quote_name(blocks)));
         }
-        w.scale = factor(stem + ".weight_scale");
+        w.scale = factor(scale_name(stem));
     } else if (const std::string scale = stem + ".scale"; has(scale)) {
         w.scale = factor(scale);
     }
@@ -142,9 +136,9 @@ Matrix TensorReader::matrix(std::string_view name, int64_t rows, int64_t cols) {
 std::vector<Matrix> TensorReader::stack(std::string_view name, int64_t count, int64_t rows, int64_t cols) {
     const int64_t shape[] = {count, rows, cols};
     const Matrix all = as_matrix(take(name, shape), count * rows, cols);
-    const std::string scale_name = stem_of(name) + ".scale";
-    const bool scaled = has(scale_name);
-    const std::vector<float> scales = scaled ? factors(scale_name, count) : std::vector<float>();
+    const std::string beside = weight_stem(name) + ".scale";
+    const bool scaled = has(beside);
+    const std::vector<float> scales = scaled ? factors(beside, count) : std::vector<float>();
     if (all.type == WeightType::f8_e4m3) {
         fail(bad("tensor {} stacks experts in F8_E4M3; only one tensor an expert is supported", quote_name(name)));
     }
