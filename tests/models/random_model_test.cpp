@@ -38,7 +38,7 @@ Status write(const RandomFileRequest& request, const fs::path& path) {
 // [vocab], after all `ids`.
 std::vector<float> last_logits(const Model& model, const std::vector<int32_t>& ids) {
     const std::unique_ptr<Backend> backend = make_reference_backend();
-    Result<PlacedWeights> weights = place_weights(model.config, model.weights, backend->memory());
+    Result<PlacedWeights> weights = place_weights(model.config, model.weights, *backend);
     EXPECT_TRUE(weights);
     Result<Forward> forward = Forward::create(model.config, weights->weights, *backend, 64);
     EXPECT_TRUE(forward);
