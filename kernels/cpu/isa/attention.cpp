@@ -49,7 +49,8 @@ DirectTile direct_tile(const SideCells& side, const Queries& queries, const Tile
     constexpr int64_t kValueBytes = sizeof(uint16_t);
     const BulkTile rows = {reinterpret_cast<const std::byte*>(copies.rows), nullptr, side.head_dim * kValueBytes,
                            copies.stride * kValueBytes, 0};
-    return {direct_copy_products(side, queries.count), rows, 0};
+    const int next = copies.more < cells.next ? static_cast<int>(copies.more) : cells.next;
+    return {direct_copy_products(side, queries.count), rows, next};
 }
 
 TileCells tile_cells(const SideCells& side, const Queries& queries, int first) {
@@ -100,12 +101,12 @@ void score_tile(const Queries& queries, const TileCells& cells, float* tile, flo
 }
 
 // Asks for the first bulk rows of a piece, to be read soon.
-void fetch_first_rows(const AttentionPiece& piece, const SideCells& side) {
+[[gnu::always_inline]] inline void fetch_first_rows(const AttentionPiece& piece, const SideCells& side) {
     const BulkTile bulk = bulk_tile(side, piece.first_cell);
     for (int c = 0; c < kRowsAhead && c < piece.cells; ++c) {
-        const std::byte* const row = bulk.payload + c * bulk.payload_stride;
-        for (int64_t i = 0; i < side.payload_bytes; i += 64) __builtin_prefetch(row + i, 0, 3);
+        fetch_bytes(bulk.payload + c * bulk.payload_stride, side.payload_bytes);
     }
+    if (side.scales != nullptr) fetch_bytes(bulk.scales, kTileCells * bulk.scale_stride);
 }
 
 // Adds a tile's share of the weighed sum: in the order of the cells for every query, since those that it reads from the

@@ -38,28 +38,33 @@ constexpr int kMaxBlocks = 16;  // of a row
 template <class Format, bool kRowScale>
 struct CodedRows {
     const BulkTile& bulk;
-    int dim;
-    int cells;
-    int next;
+    const int dim;
+    const int cells;
+    const int fetch_end;         // cells from here on have no later row to ask for
+    const uint32_t block_bytes;  // of codes
     float scales[kTileCells][kMaxBlocks];
 
     CodedRows(const BulkTile& tile, int width, int cell_count, int later_cells)
-        : bulk(tile), dim(width), cells(cell_count), next(later_cells) {
+        : bulk(tile),
+          dim(width),
+          cells(cell_count),
+          fetch_end(cell_count + later_cells - kRowsAhead),
+          block_bytes(static_cast<uint32_t>(tile.payload_bytes) * kKvBlock / static_cast<uint32_t>(width)) {
         for (int c = 0; c < cells; ++c) {
             const auto* from = reinterpret_cast<const uint16_t*>(bulk.scales + c * bulk.scale_stride);
             widen_scales(from, kRowScale ? 1 : dim / kKvBlock, scales[c]);
         }
+        fetch_bytes(bulk.scales + cells * bulk.scale_stride,
+                    (later_cells < kTileCells ? later_cells : kTileCells) * bulk.scale_stride);
     }
 
     const std::byte* row(int cell) const { return bulk.payload + cell * bulk.payload_stride; }
     VecF factor(int cell, int block) const { return Format::factor(set1(scales[cell][kRowScale ? 0 : block])); }
 
     // Asks for the cache line in which this block's share of a later row begins, once for every line.
-    void fetch_ahead(int cell, int block) const {
-        if (cell + kRowsAhead >= cells + next) return;
-        const int64_t block_bytes = bulk.payload_bytes * kKvBlock / dim;
-        const int64_t at = block * block_bytes;
-        if (at % 64 < block_bytes) __builtin_prefetch(row(cell + kRowsAhead) + at, 0, 3);
+    [[gnu::always_inline]] void fetch_ahead(int cell, int block) const {
+        const uint32_t at = static_cast<uint32_t>(block) * block_bytes;
+        if (cell < fetch_end && at % 64 < block_bytes) fetch_line(row(cell + kRowsAhead) + at);
     }
 };
 

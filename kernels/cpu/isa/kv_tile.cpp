@@ -53,14 +53,16 @@ void read_copy(const SideCells& side, int64_t cell, float* out) {
 
 CopyRows copy_rows(const SideCells& side, int64_t first_cell, int count, int64_t position) {
     const int64_t end = first_cell + count;
-    if (!side.has_copies || end > side.fresh_cell) return {nullptr, 0};
-    if (end <= side.sinks) return {side.sink_rows + first_cell * side.row_stride, side.row_stride};
+    if (!side.has_copies || end > side.fresh_cell) return {};
+    if (end <= side.sinks) return {side.sink_rows + first_cell * side.row_stride, side.row_stride, side.sinks - end};
     const bool in_ring = side.window > 0 && first_cell >= side.sinks && first_cell >= side.window_from &&
                          first_cell >= side.fresh_cell - side.window;
-    if (!in_ring || position >= first_cell + side.window) return {nullptr, 0};
+    if (!in_ring || position >= first_cell + side.window) return {};
     const int64_t slot = first_cell % side.window;
-    if (slot + count > side.window) return {nullptr, 0};
-    return {side.ring_rows + slot * side.row_stride, side.row_stride};
+    const int64_t in_slots = side.window - slot - count;
+    if (in_slots < 0) return {};
+    const int64_t in_cells = side.fresh_cell - end;
+    return {side.ring_rows + slot * side.row_stride, side.row_stride, in_slots < in_cells ? in_slots : in_cells};
 }
 
 void fill_kv_tile(const SideCells& side, int64_t first_cell, int from, int to, int64_t position, float* tile) {

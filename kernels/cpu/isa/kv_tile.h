@@ -26,6 +26,7 @@ inline bool reads_only_bulk(const SideCells& side, int64_t first_cell, int count
 struct CopyRows {
     const uint16_t* rows;  // nullptr: not so
     int64_t stride;        // values
+    int64_t more;          // cells after these whose copies follow on theirs
 };
 CopyRows copy_rows(const SideCells& side, int64_t first_cell, int count, int64_t position);
 

@@ -2,6 +2,8 @@
 // vectors. A sum is taken in one order whatever the block sizes, so a row's result does not depend on its neighbours.
 #pragma once
 
+#include <cstddef>
+
 #include "kernels/cpu/isa/simd.h"
 
 namespace octavo::OCTAVO_ISA {
@@ -30,11 +32,15 @@ inline VecF load_part(const T* p, int count) {
 inline constexpr int kRowsAhead = 16;
 template <class T>
 inline constexpr int kLineValues = 64 / static_cast<int>(sizeof(T));
+// Always inline: a compiler that takes a function of nothing but fetches for one without effect drops the calls.
 template <class T>
-inline void fetch_line(const T* p) {
+[[gnu::always_inline]] inline void fetch_line(const T* p) {
     __builtin_prefetch(p, 0, 3);
 }
-inline void fetch_line(const float*) {}
+[[gnu::always_inline]] inline void fetch_line(const float*) {}
+[[gnu::always_inline]] inline void fetch_bytes(const std::byte* p, int64_t bytes) {
+    for (int64_t i = 0; i < bytes; i += 64) fetch_line(p + i);
+}
 
 // Vector accumulators that fit the registers beside what they are fed from.
 #if defined(__AVX512F__)
