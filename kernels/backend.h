@@ -4,6 +4,8 @@
 //
 // Conventions: activations are float32, row-major, [tokens][width], dense unless a stride is named. T is `tokens`.
 // Every array an operation names lies in the back end's `memory()`; spans (ids, targets, experts) are the caller's own.
+// A back end may round the activations that it multiplies with low-bit weights (below 8 bits) to 8 bits, in blocks of
+// 32 with a scale of their own; the reference does not.
 // Nothing here allocates per call beyond scratch that the back end keeps. Sizes are checked by the caller when a model
 // is loaded; a wrong size here is our own bug. Results do not depend on the number of threads, and a token's result
 // does not depend on which other tokens are in the call, except in the last bits of `gated_delta` and `moe`.
@@ -192,7 +194,8 @@ std::unique_ptr<Backend> make_reference_backend();
 enum class CpuIsa { generic, avx2, avx512 };
 // The best instruction set of this build that this machine has.
 CpuIsa detect_cpu_isa();
-// `threads` as in ThreadPool. An `isa` above detect_cpu_isa() is lowered to it.
-std::unique_ptr<Backend> make_cpu_backend(int threads, CpuIsa isa);
+// `threads` as in ThreadPool. An `isa` above detect_cpu_isa() is lowered to it. dot_instructions: whether to use the
+// instructions for products of bytes that newer processors have (VNNI); results are the same to the bit.
+std::unique_ptr<Backend> make_cpu_backend(int threads, CpuIsa isa, bool dot_instructions = true);
 
 }  // namespace octavo

@@ -2,9 +2,9 @@
 // set (isa_kernels.h). One file per group of operations: matmul.cpp, moe.cpp, pointwise.cpp, kv_store.cpp,
 // attention.cpp, causal_conv.cpp, gated_delta.cpp.
 //
-// Arithmetic: float32 throughout; weights are unpacked exactly. A product of a weight row and a token is summed in one
-// order whatever the number of tokens, tasks or threads, so `matmul` and `moe` give a token the same bits in every
-// call.
+// Arithmetic: float32; weights are unpacked exactly. Products with low-bit weights take the activations rounded to 8
+// bits, in blocks of 32 (int8_kernels.h). A product of a weight row and a token is summed in one order whatever the
+// number of tokens, tasks or threads, so `matmul` and `moe` give a token the same bits in every call.
 // Memory: all scratch is taken when the back end is made (pages are touched as needed), so an operation cannot fail.
 #pragma once
 
@@ -15,14 +15,14 @@
 #include "kernels/backend.h"
 #include "kernels/base/buffer.h"
 #include "kernels/base/thread_pool.h"
-#include "kernels/cpu/isa_kernels.h"
+#include "kernels/cpu/int8_kernels.h"
 
 namespace octavo {
 
 class CpuBackend final : public Backend {
   public:
     // nullptr when the scratch memory cannot be had.
-    static std::unique_ptr<CpuBackend> create(int threads, CpuIsa isa);
+    static std::unique_ptr<CpuBackend> create(int threads, CpuIsa isa, bool dot_instructions);
 
     std::string name() const override;
     Memory& memory() override { return memory_; }
@@ -56,6 +56,8 @@ class CpuBackend final : public Backend {
     static constexpr int kMaxPanelRows = 32;
     static constexpr int kMoeRoundTokens = 1024;  // a longer call takes several rounds
     static constexpr int kMoeStepTokens = 48;     // tokens whose panel of results stays in the first-level cache
+    static constexpr int kMoeStreamTokens = 8;    // up to so many, a task may have kMaxStreamRows
+    static constexpr int kMaxStreamRows = 128;
 
     // One worker's, for one task. Small enough to stay in a core's second-level cache.
     struct WorkerScratch {
@@ -88,27 +90,36 @@ class CpuBackend final : public Backend {
         float scale;
     };
     static bool has_kernels(WeightType type) { return static_cast<int>(type) < kIsaWeightTypes; }
+    bool can_read_in_place(WeightType type) const { return takes_int8(type) || has_kernels(type); }
     bool reads_in_place(WeightType type, int tokens) const {
-        return has_kernels(type) && tokens <= isa_.direct_tokens[static_cast<int>(type)];
+        return takes_int8(type) || (has_kernels(type) && tokens <= isa_.direct_tokens[static_cast<int>(type)]);
     }
+    // Whether products with the type take activations rounded to 8 bits.
+    bool takes_int8(WeightType type) const { return int8_.dot[static_cast<int>(type)] != nullptr; }
+    // Rounds x[tokens][cols] to `blocks`.
+    void quantise(const float* x, int tokens, int64_t cols, Int8Block* blocks);
     // Rows as float32, without the matrix's scale.
     void unpack(const Matrix& w, int64_t first_row, int64_t rows, float* values) const;
     // A row of a type without kernels must fit a panel; the reference takes the matrix otherwise.
-    static bool fits_panel(const Matrix& w) { return has_kernels(w.type) || w.cols <= kPanelFloats; }
+    bool fits_panel(const Matrix& w) const { return can_read_in_place(w.type) || w.cols <= kPanelFloats; }
     // Unpacks rows into `scratch`[kPanelFloats] when `tokens` of them make it worth while.
     Panel make_panel(const Matrix& w, int64_t first_row, int rows, int tokens, float* scratch) const;
     // Products of a panel; the members of `op` that describe the weights are filled in here.
     void dot(const Panel& panel, DotProducts op) const;
     // Rows of a panel that fit the scratch when unpacked.
-    static int unpacked_panel_rows(const Matrix& w);
+    int unpacked_panel_rows(const Matrix& w) const;
     int matmul_panel_rows(const Matrix& w, int tokens) const;
+    // x_int8: the same tokens rounded, or nullptr where no target takes them.
+    void matmul(const float* x, const Int8Block* x_int8, int tokens, std::span<const MatmulTarget> targets);
 
     // ---- feed-forward (moe.cpp) ----
     struct MoeRound;
-    static bool fits_panels(const Moe& op);
+    bool fits_panels(const Moe& op) const;
     void moe_round(const Moe& op, int first_token, int tokens);
     void moe_route(MoeRound& round);
     static void moe_group(MoeRound& round);
+    void moe_round_x(const MoeRound& round);
+    int moe_stream_rows(const MoeRound& round, int64_t total_rows) const;
     void moe_gate_up(const MoeRound& round);
     void moe_down(const MoeRound& round);
 
@@ -141,12 +152,13 @@ class CpuBackend final : public Backend {
         });
     }
 
-    CpuBackend(int threads, CpuIsa isa);
+    CpuBackend(int threads, CpuIsa isa, bool dot_instructions);
 
     HostMemory memory_;
     ThreadPool pool_;
     CpuIsa isa_name_;
     const IsaKernels& isa_;
+    const Int8Kernels& int8_;
     Buffer worker_scratch_;               // [threads][kWorkerScratchFloats]
     Buffer shared_scratch_;               // [kSharedScratchBytes]
     std::unique_ptr<Backend> reference_;  // for layers too large for the scratch

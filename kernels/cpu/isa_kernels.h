@@ -12,6 +12,8 @@
 
 namespace octavo {
 
+struct Int8Block;
+
 // y[t][r] = scale * sum over k of w[r][k] * x[t][k], or += with `accumulate`.
 struct DotProducts {
     const std::byte* w = nullptr;  // [rows][row_bytes]
@@ -21,6 +23,9 @@ struct DotProducts {
     float scale = 1;
     const float* x = nullptr;  // token t's row is x + (x_rows ? x_rows[t] : t) * x_stride
     int64_t x_stride = 0;      // floats
+    // The same tokens rounded to 8 bits, for weights that have kernels of that kind (int8_kernels.h): [..][cols / 32],
+    // at the same row numbers.
+    const Int8Block* x_int8 = nullptr;
     const int32_t* x_rows = nullptr;
     int tokens = 0;
     float* y = nullptr;    // [tokens][y_stride], the first `rows` of each

@@ -1,6 +1,7 @@
 // Products of weight matrices with tokens. All targets of a call share one parallel region: their rows are cut into
 // panels, a task computes one panel for all tokens (or some of them, when there are few panels for many threads).
 #include <limits>
+#include <vector>
 
 #include "kernels/cpu/cpu_backend.h"
 
@@ -8,8 +9,12 @@ namespace octavo {
 
 namespace {
 
-constexpr int kRowGroup = 4;                    // rows that the kernels take together
+constexpr int kRowGroup = 4;                    // rows that the float32 kernels take together
+constexpr int kInt8RowGroup = 32;               // a multiple of what the int8 kernels take together
 constexpr int64_t kDecodeTaskBytes = 16 << 10;  // weights that one task reads, with few tokens
+// Int8 kernels fetch the weights ahead themselves, from the second row group of a task on.
+constexpr int64_t kInt8TaskBytes = 128 << 10;
+constexpr int kInt8TasksPerThread = 4;
 constexpr int kMinTokensPerPart = 48;
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
@@ -41,25 +46,51 @@ void CpuBackend::dot(const Panel& panel, DotProducts op) const {
     op.rows = panel.rows;
     op.cols = panel.cols;
     op.scale = panel.scale;
-    isa_.dot[static_cast<int>(panel.type)](op);
+    const auto type = static_cast<int>(panel.type);
+    (takes_int8(panel.type) ? int8_.dot[type] : isa_.dot[type])(op);
 }
 
-int CpuBackend::unpacked_panel_rows(const Matrix& w) {
+int CpuBackend::unpacked_panel_rows(const Matrix& w) const {
     const int64_t fitting = kPanelFloats / w.cols;
     if (fitting >= kRowGroup)
         return static_cast<int>(std::min<int64_t>(fitting / kRowGroup * kRowGroup, kMaxPanelRows));
-    return has_kernels(w.type) ? kRowGroup : static_cast<int>(fitting);
+    return can_read_in_place(w.type) ? kRowGroup : static_cast<int>(fitting);
 }
 
 int CpuBackend::matmul_panel_rows(const Matrix& w, int tokens) const {
     if (!reads_in_place(w.type, tokens)) return unpacked_panel_rows(w);
-    const int64_t rows = round_up(kDecodeTaskBytes / w.row_bytes(), kRowGroup);
-    return static_cast<int>(std::clamp<int64_t>(rows, kRowGroup, std::numeric_limits<int>::max()));
+    const bool int8 = takes_int8(w.type);
+    const int group = int8 ? kInt8RowGroup : kRowGroup;
+    const int64_t share = w.bytes() / (kInt8TasksPerThread * pool_.threads());
+    const int64_t bytes = int8 ? std::clamp(share, kDecodeTaskBytes, kInt8TaskBytes) : kDecodeTaskBytes;
+    const int64_t rows = round_up(bytes / w.row_bytes(), group);
+    return static_cast<int>(std::clamp<int64_t>(rows, group, std::numeric_limits<int>::max()));
+}
+
+void CpuBackend::quantise(const float* x, int tokens, int64_t cols, Int8Block* blocks) {
+    for_each_row(tokens, cols,
+                 [&](int64_t t) { int8_.quantise(x + t * cols, cols, blocks + t * (cols / kInt8Block)); });
 }
 
 void CpuBackend::matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) {
+    const auto in_int8 = [&](const MatmulTarget& target) { return takes_int8(target.w.type); };
+    if (std::none_of(targets.begin(), targets.end(), in_int8)) return matmul(x, nullptr, tokens, targets);
+    const int64_t cols = targets[0].w.cols;
+    auto* blocks = reinterpret_cast<Int8Block*>(shared_scratch());
+    const int64_t fitting = kSharedScratchBytes / (cols / kInt8Block * static_cast<int64_t>(sizeof(Int8Block)));
+    if (fitting == 0) return reference_->matmul(x, tokens, targets);  // no real model has such rows
+    for (int64_t first = 0; first < tokens; first += fitting) {
+        const int count = static_cast<int>(std::min<int64_t>(fitting, tokens - first));
+        std::vector<MatmulTarget> part(targets.begin(), targets.end());
+        for (MatmulTarget& target : part) target.y += first * target.y_stride;
+        quantise(x + first * cols, count, cols, blocks);
+        matmul(x + first * cols, blocks, count, part);
+    }
+}
+
+void CpuBackend::matmul(const float* x, const Int8Block* x_int8, int tokens, std::span<const MatmulTarget> targets) {
     if (tokens == 0) return;
-    const auto wide = [](const MatmulTarget& target) { return !fits_panel(target.w); };
+    const auto wide = [&](const MatmulTarget& target) { return !fits_panel(target.w); };
     if (std::any_of(targets.begin(), targets.end(), wide)) return reference_->matmul(x, tokens, targets);
     int panels = 0;
     int64_t weights = 0;
@@ -90,6 +121,7 @@ void CpuBackend::matmul(const float* x, int tokens, std::span<const MatmulTarget
             const Panel panel = make_panel(target.w, first_row, rows, count_tokens, worker_scratch(worker).panel);
             dot(panel, {.x = x + first_token * target.w.cols,
                         .x_stride = target.w.cols,
+                        .x_int8 = x_int8 == nullptr ? nullptr : x_int8 + first_token * (target.w.cols / kInt8Block),
                         .tokens = count_tokens,
                         .y = target.y + first_token * target.y_stride + first_row,
                         .y_stride = target.y_stride,

@@ -1,7 +1,8 @@
 // The feed-forward part: tokens are grouped by expert (the shared expert is one more group, with all tokens), then two
 // parallel regions: h = SiLU(gate x) * up x over (group, rows of ff), and y += sum of weight * down h over rows of the
 // output. A task of the second region walks all groups in ascending order, so each output is summed in one fixed
-// order: experts by index, the shared one last, whatever else is in the call.
+// order: experts by index, the shared one last, whatever else is in the call. Where weights take activations rounded to
+// 8 bits, x is rounded before the first region and h by its tasks.
 //
 // One code path serves decode and prefill; panels with few tokens read the weights in place, others unpack them.
 #include <cassert>
@@ -19,7 +20,8 @@ struct Group {
     const int32_t* tokens = nullptr;  // [count]; nullptr: 0, 1, 2...
     const float* weights = nullptr;   // [count]
     int count = 0;
-    float* h = nullptr;  // [count][ff]
+    float* h = nullptr;  // [count][ff], or where down takes it rounded, in the same place:
+    Int8Block* h_int8() const { return reinterpret_cast<Int8Block*>(h); }  // [count][ff / 32]
 };
 
 // Hands out consecutive pieces of a region.
@@ -79,6 +81,7 @@ struct CpuBackend::MoeRound {
     float* shared_weights;  // [tokens]
     Group* groups;          // [experts + 1]: those with tokens, the shared one last
     float* h;               // [tokens * (top_k * expert ff + shared ff)]
+    Int8Block* x_int8;      // [tokens][hidden / 32]
     int group_count = 0;
 
     static int64_t expert_ff(const Moe& op) { return op.experts.empty() ? 0 : op.experts[0].gate.rows; }
@@ -86,18 +89,24 @@ struct CpuBackend::MoeRound {
     static int64_t h_floats(const Moe& op, int64_t tokens) {
         return tokens * (op.top_k * expert_ff(op) + shared_ff(op));
     }
+    static int64_t x_blocks(const Moe& op, int64_t tokens) { return tokens * (op.hidden / kInt8Block); }
     static int64_t scratch_bytes(const Moe& op, int64_t tokens) {
         const auto experts = static_cast<int64_t>(op.experts.size());
         const int64_t pairs = tokens * op.top_k;
         return Arena::bytes<Choice>(pairs) + Arena::bytes<int32_t>(experts) + Arena::bytes<int32_t>(pairs) +
                Arena::bytes<float>(pairs) + Arena::bytes<float>(tokens) + Arena::bytes<Group>(experts + 1) +
-               Arena::bytes<float>(h_floats(op, tokens));
+               Arena::bytes<float>(h_floats(op, tokens)) + Arena::bytes<Int8Block>(x_blocks(op, tokens));
     }
 };
 
-bool CpuBackend::fits_panels(const Moe& op) {
+bool CpuBackend::fits_panels(const Moe& op) const {
     const int64_t widest = std::max({int64_t{op.hidden}, MoeRound::expert_ff(op), MoeRound::shared_ff(op)});
-    return widest <= kPanelFloats;
+    if (kMaxPanelRows * widest <= kPanelFloats) return true;
+    const auto in_place = [&](const FfnMatrices& ffn) {
+        return can_read_in_place(ffn.gate.type) && can_read_in_place(ffn.up.type) && can_read_in_place(ffn.down.type);
+    };
+    return std::all_of(op.experts.begin(), op.experts.end(), in_place) &&
+           (op.shared == nullptr || in_place(*op.shared));
 }
 
 void CpuBackend::moe(const Moe& op) {
@@ -129,9 +138,11 @@ void CpuBackend::moe_round(const Moe& op, int first_token, int tokens) {
         .shared_weights = arena.take<float>(tokens),
         .groups = arena.take<Group>(experts + 1),
         .h = arena.take<float>(MoeRound::h_floats(op, tokens)),
+        .x_int8 = arena.take<Int8Block>(MoeRound::x_blocks(op, tokens)),
     };
     moe_route(round);
     moe_group(round);
+    moe_round_x(round);
     moe_gate_up(round);
     moe_down(round);
 }
@@ -177,13 +188,43 @@ void CpuBackend::moe_group(MoeRound& round) {
     }
 }
 
+void CpuBackend::moe_round_x(const MoeRound& round) {
+    const auto in_int8 = [&](const Group& group) {
+        return takes_int8(group.ffn->gate.type) || takes_int8(group.ffn->up.type);
+    };
+    if (std::none_of(round.groups, round.groups + round.group_count, in_int8)) return;
+    const Moe& op = round.op;
+    quantise(op.x + static_cast<int64_t>(round.first_token) * op.hidden, round.tokens, op.hidden, round.x_int8);
+}
+
+// Rows of a task where few tokens meet weights that are read in place: many, because the kernels fetch those ahead
+// from the second row group of a task on; but tasks enough for every thread. `total_rows` of all tasks; 0: no such
+// case.
+int CpuBackend::moe_stream_rows(const MoeRound& round, int64_t total_rows) const {
+    static_assert(kMoeStreamTokens * kMaxStreamRows <= kMoeStepTokens * kMaxPanelRows);
+    const auto in_int8 = [&](const Group& group) {
+        const FfnMatrices& ffn = *group.ffn;
+        return takes_int8(ffn.gate.type) && takes_int8(ffn.up.type) && takes_int8(ffn.down.type);
+    };
+    if (round.tokens > kMoeStreamTokens || !std::all_of(round.groups, round.groups + round.group_count, in_int8))
+        return 0;
+    const int64_t share = total_rows / (4 * pool_.threads());
+    return static_cast<int>(std::clamp<int64_t>(share / kMaxPanelRows * kMaxPanelRows, kMaxPanelRows, kMaxStreamRows));
+}
+
 void CpuBackend::moe_gate_up(const MoeRound& round) {
     const Moe& op = round.op;
     // Pieces of the shared group come first: they are the largest, and a large task at the end keeps others waiting.
     const bool has_shared = op.shared != nullptr;
     const int expert_groups = round.group_count - (has_shared ? 1 : 0);
-    const auto panel_rows = [](const FfnMatrices& ffn) {
-        return std::min(unpacked_panel_rows(ffn.gate), unpacked_panel_rows(ffn.up));
+    // A task that rounds its part of h has whole blocks of it.
+    static_assert(kMaxPanelRows % kInt8Block == 0);
+    const bool rounds_h = std::any_of(round.groups, round.groups + round.group_count,
+                                      [&](const Group& group) { return takes_int8(group.ffn->down.type); });
+    const int stream_rows = moe_stream_rows(round, expert_groups * MoeRound::expert_ff(op) + MoeRound::shared_ff(op));
+    const auto panel_rows = [&](const FfnMatrices& ffn) {
+        if (stream_rows > 0) return stream_rows;
+        return rounds_h ? kMaxPanelRows : std::min(unpacked_panel_rows(ffn.gate), unpacked_panel_rows(ffn.up));
     };
     const int shared_rows = has_shared ? panel_rows(*op.shared) : 1;
     const int expert_rows = expert_groups > 0 ? panel_rows(op.experts[0]) : 1;
@@ -204,19 +245,28 @@ void CpuBackend::moe_gate_up(const MoeRound& round) {
         const WorkerScratch scratch = worker_scratch(worker);
         const Panel gate = make_panel(group.ffn->gate, first_row, rows, group.count, scratch.panel);
         const Panel up = make_panel(group.ffn->up, first_row, rows, group.count, scratch.second_panel);
-        const float* x = op.x + static_cast<int64_t>(round.first_token) * op.hidden;
         for (int first = 0; first < group.count; first += kMoeStepTokens) {
             const int count = std::min(kMoeStepTokens, group.count - first);
-            DotProducts products = {.x = group.tokens == nullptr ? x + static_cast<int64_t>(first) * op.hidden : x,
+            const int64_t first_x = group.tokens == nullptr ? first : 0;
+            DotProducts products = {.x = op.x + (round.first_token + first_x) * op.hidden,
                                     .x_stride = op.hidden,
+                                    .x_int8 = round.x_int8 + first_x * (op.hidden / kInt8Block),
                                     .x_rows = group.tokens == nullptr ? nullptr : group.tokens + first,
                                     .tokens = count,
                                     .y_stride = rows};
             products.y = scratch.results;
             dot(gate, products);
-            products.y = scratch.results + kMoeStepTokens * rows;
+            products.y = scratch.results + count * rows;
             dot(up, products);
-            isa_.silu_mul(scratch.results, products.y, count, rows, group.h + first * ff + first_row, ff);
+            if (takes_int8(group.ffn->down.type)) {
+                isa_.silu_mul(scratch.results, products.y, count, rows, scratch.results, rows);
+                Int8Block* h = group.h_int8() + (first * ff + first_row) / kInt8Block;
+                for (int t = 0; t < count; ++t, h += ff / kInt8Block) {
+                    int8_.quantise(scratch.results + t * rows, rows, h);
+                }
+            } else {
+                isa_.silu_mul(scratch.results, products.y, count, rows, group.h + first * ff + first_row, ff);
+            }
         }
     });
 }
@@ -224,8 +274,9 @@ void CpuBackend::moe_gate_up(const MoeRound& round) {
 void CpuBackend::moe_down(const MoeRound& round) {
     const Moe& op = round.op;
     if (round.group_count == 0) return;
-    int max_rows = kMaxPanelRows;
-    for (int g = 0; g < round.group_count; ++g) {
+    const int stream_rows = moe_stream_rows(round, op.hidden);
+    int max_rows = stream_rows > 0 ? stream_rows : kMaxPanelRows;
+    for (int g = 0; stream_rows == 0 && g < round.group_count; ++g) {
         max_rows = std::min(max_rows, unpacked_panel_rows(round.groups[g].ffn->down));
     }
     const int panels = (op.hidden + max_rows - 1) / max_rows;
@@ -242,6 +293,7 @@ void CpuBackend::moe_down(const MoeRound& round) {
                 const int count = std::min(kMoeStepTokens, group.count - first);
                 dot(down, {.x = group.h + first * down.cols,
                            .x_stride = down.cols,
+                           .x_int8 = group.h_int8() + first * (down.cols / kInt8Block),
                            .tokens = count,
                            .y = scratch.results,
                            .y_stride = rows});

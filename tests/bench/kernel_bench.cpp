@@ -1,8 +1,9 @@
 // Times the dense kernels of the fast CPU back end at the shapes of real models, against what this machine can do:
 // float32 multiply-adds a second, and bytes read a second from a region as large as the model's weights.
 //
-//   kernel_bench [threads] [generic|avx2|avx512] [only lines that contain this text]
+//   kernel_bench [threads] [generic|avx2|avx_vnni|avx512] [only lines that contain this text]
 //
+// avx2 is without the instructions for products of bytes, avx_vnni with them, avx512 with all that the machine has.
 // Weights rotate through the region, so that no call finds them in a cache that the whole model would not fit.
 #include <fmt/format.h>
 #include <algorithm>
@@ -122,13 +123,13 @@ struct Shape {
 
 const Shape kShapes[] = {
     {"pocket", 384, {{1536, 16}, {2048, 512, 512}}, 512, 8192, 16, 4, 128, 128, 64 << 20},
-    {"35b", 2048, {{8192, 4096, 32, 32}, {8192, 512, 512}}, 4096, 32768, 256, 8, 512, 512, 1024 << 20},
+    {"35b", 2048, {{8192, 4096, 32, 32}, {8192, 512, 512}}, 4096, 248320, 256, 8, 512, 512, 1024 << 20},
 };
 
 class Bench {
   public:
-    Bench(int threads, CpuIsa isa, std::string_view only)
-        : pool_(threads), backend_(make_cpu_backend(threads, isa)), only_(only) {}
+    Bench(int threads, CpuIsa isa, bool dot_instructions, std::string_view only)
+        : pool_(threads), backend_(make_cpu_backend(threads, isa, dot_instructions)), only_(only) {}
 
     void run() {
         peak_gflops_ = measure_peak_gflops(pool_);
@@ -138,7 +139,8 @@ class Bench {
             gb_per_s_ = region.measure_gb_per_s(pool_);
             fmt::print("\n{}: reading {} MiB: {:.1f} GB/s\n", shape.name, shape.region_bytes >> 20, gb_per_s_);
             for (const int tokens : {1, 4, 16, 512}) {
-                for (const WeightType type : {WeightType::bf16, WeightType::q8_0}) {
+                for (const WeightType type : {WeightType::bf16, WeightType::q8_0, WeightType::q4_k, WeightType::q6_k}) {
+                    if (shape.hidden % weight_type_spec(type).block_values != 0) continue;
                     for (const auto& rows : shape.projections) matmul(shape, region, type, rows, shape.hidden, tokens);
                     matmul(shape, region, type, {shape.hidden}, shape.out_cols, tokens);
                     if (tokens == 1) matmul(shape, region, type, {shape.vocab}, shape.hidden, tokens);
@@ -212,7 +214,7 @@ class Bench {
         });
         const double per_expert = 3.0 * shape.ff * shape.hidden;
         const double per_shared = 3.0 * shape.shared_ff * shape.hidden;
-        const double value_bytes = static_cast<double>(region.next(type, 32, 32).bytes()) / 1024;
+        const double value_bytes = static_cast<double>(region.next(type, 1, 1024).bytes()) / 1024;
         report(what, seconds, 2.0 * tokens * (shape.top_k * per_expert + per_shared),
                (experts_used * per_expert + per_shared) * value_bytes);
     }
@@ -231,8 +233,9 @@ int main(int argc, char** argv) {
     using octavo::CpuIsa;
     const int threads = argc > 1 ? std::atoi(argv[1]) : 2;
     const std::string_view name = argc > 2 ? argv[2] : "avx512";
-    const CpuIsa isa = name == "generic" ? CpuIsa::generic : name == "avx2" ? CpuIsa::avx2 : CpuIsa::avx512;
+    const bool avx2 = name == "avx2" || name == "avx_vnni";
+    const CpuIsa isa = name == "generic" ? CpuIsa::generic : avx2 ? CpuIsa::avx2 : CpuIsa::avx512;
     octavo::counts_processor_time = threads == 1;
-    octavo::Bench(threads, isa, argc > 3 ? argv[3] : "").run();
+    octavo::Bench(threads, isa, name != "avx2", argc > 3 ? argv[3] : "").run();
     return 0;
 }

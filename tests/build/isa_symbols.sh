@@ -5,7 +5,7 @@
 set -euo pipefail
 status=0
 for object in "$@"; do
-    variant=$(sed -n 's/.*_\(generic\|avx2\|avx512\)\.dir.*/\1/p' <<< "$object")
+    variant=$(sed -n 's/.*\(isa\|int8\)_\(avx2\|avx512\|avx_vnni\|avx512_vnni\)\.dir.*/\2/p' <<< "$object")
     [[ -n $variant ]] || { echo "no variant in the name of $object"; exit 1; }
     shared=$(nm -C --defined-only "$object" | grep -E '^[0-9a-f]* [WVu] ' | grep -v "octavo::$variant::" || true)
     if [[ -n $shared ]]; then

@@ -60,6 +60,8 @@ class MatmulCase {
                     const size_t at = t * width_ + i * shape_.rows + r;
                     const double magnitude = dot_magnitude(&w[r * shape_.cols], &x_[t * shape_.cols], shape_.cols);
                     bounds[at] = kBounds.matmul * (magnitude + std::fabs(before_[at])) + kSmallest;
+                    if (low_bit(matrices_[i].view().type))
+                        bounds[at] += rounding_bound(&w[r * shape_.cols], &x_[t * shape_.cols], shape_.cols);
                 }
             }
         }
@@ -334,13 +336,36 @@ class MoeCase {
         const Values gate = matrices_[expert * 3].decoded();
         const Values up = matrices_[expert * 3 + 1].decoded();
         const Values down = matrices_[expert * 3 + 2].decoded();
+        Values h(static_cast<size_t>(shape_.ff));         // at most so large
+        Values h_change(static_cast<size_t>(shape_.ff));  // what rounding x may change in it
         for (int r = 0; r < shape_.ff; ++r) {
-            const double inner = dot_magnitude(&gate[r * shape_.hidden], x, shape_.hidden) *
-                                 dot_magnitude(&up[r * shape_.hidden], x, shape_.hidden);
+            const float* gate_row = &gate[r * shape_.hidden];
+            const float* up_row = &up[r * shape_.hidden];
+            const double gate_magnitude = dot_magnitude(gate_row, x, shape_.hidden);
+            const double up_magnitude = dot_magnitude(up_row, x, shape_.hidden);
             for (int i = 0; i < shape_.hidden; ++i) {
-                bounds[i] += kBounds.moe * inner * std::fabs(down[i * shape_.ff + r]);
+                bounds[i] += kBounds.moe * gate_magnitude * up_magnitude * std::fabs(down[i * shape_.ff + r]);
             }
+            const double gate_change = rounding_bound(gate_row, x, shape_.hidden);
+            const double up_change = rounding_bound(up_row, x, shape_.hidden);
+            const double gate_value = dot(gate_row, x);
+            const double up_value = dot(up_row, x);
+            h_change[r] = static_cast<float>(1.1 * gate_change * (std::fabs(up_value) + up_change) +
+                                             std::fabs(silu(gate_value)) * up_change);
+            h[r] = static_cast<float>(std::fabs(silu(gate_value) * up_value) + h_change[r]);
         }
+        if (!low_bit(shape_.type)) return;
+        for (int i = 0; i < shape_.hidden; ++i) {
+            const float* down_row = &down[i * shape_.ff];
+            bounds[i] +=
+                rounding_bound(down_row, h.data(), shape_.ff) + dot_magnitude(down_row, h_change.data(), shape_.ff);
+        }
+    }
+
+    double dot(const float* row, const float* x) const {
+        double sum = 0;
+        for (int i = 0; i < shape_.hidden; ++i) sum += static_cast<double>(row[i]) * x[i];
+        return sum;
     }
 
     MoeShape shape_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -62,6 +63,27 @@ inline double dot_magnitude(const float* a, const float* b, int64_t count, int64
     double sum = 0;
     for (int64_t i = 0; i < count; ++i) sum += std::fabs(static_cast<double>(a[i * a_stride]) * b[i]);
     return sum;
+}
+
+// Types below 8 bits: a back end may round what they are multiplied with to 8 bits (kernels/backend.h).
+inline bool low_bit(WeightType type) {
+    const WeightTypeSpec& spec = weight_type_spec(type);
+    return spec.block_bytes < spec.block_values;
+}
+// What that may change in a product: half a step of the rounding, a 254th of the block's largest |b|, for each |a|.
+inline double rounding_bound(const float* a, const float* b, int64_t count) {
+    constexpr int64_t kBlock = 32;
+    double bound = 0;
+    for (int64_t first = 0; first < count; first += kBlock) {
+        const int64_t end = std::min(first + kBlock, count);
+        double largest = 0, sum = 0;
+        for (int64_t i = first; i < end; ++i) {
+            largest = std::max(largest, std::fabs(static_cast<double>(b[i])));
+            sum += std::fabs(static_cast<double>(a[i]));
+        }
+        bound += 1.001 * largest / 254 * sum;
+    }
+    return bound;
 }
 
 }  // namespace octavo::test

@@ -1,0 +1,150 @@
+// Products of low-bit weight rows with quantised tokens: a tile of weights is unpacked once and multiplied with every
+// token of a block. With one token that is a stream through the weights, with many a matrix product out of the cache.
+#include "kernels/cpu/isa/int8/k_quants.h"
+#include "kernels/cpu/isa/int8/quantise.h"
+#include "kernels/cpu/isa/int8/token_rows.h"
+
+namespace octavo::OCTAVO_ISA {
+
+namespace {
+
+constexpr int kBlockTokens = 96;
+
+template <class Type>
+constexpr MultiplyTile* multiply_of() {
+    constexpr TileForm form = Type::kForm;
+    if constexpr (form.minima)
+        return form.stretch == 16 ? multiply_minima_16 : multiply_minima_32;
+    else
+        return form.stretch == 16 ? multiply_zero_16 : multiply_zero_32;
+}
+
+// The steps of up to GroupRows rows, one after the other. Rows that are missing at the end of a matrix are zeros.
+template <class Type, int GroupRows>
+class Steps {
+  public:
+    Steps(const DotProducts& op, int first_row)
+        : rows_(op.rows - first_row < GroupRows ? op.rows - first_row : GroupRows),
+          stride_(op.row_bytes),
+          next_(op.w + first_row * op.row_bytes) {
+        if (rows_ < GroupRows) __builtin_memset(rest_, 0, sizeof rest_);
+    }
+    int rows() const { return rows_; }
+    int64_t row_bytes() const { return rows_ == GroupRows ? stride_ : Type::kBytes; }
+    const std::byte* take() {
+        const std::byte* step = next_;
+        next_ += Type::kBytes;
+        if (rows_ == GroupRows) return step;
+        for (int r = 0; r < rows_; ++r) __builtin_memcpy(rest_ + r * Type::kBytes, step + r * stride_, Type::kBytes);
+        return rest_;
+    }
+
+  private:
+    int rows_;
+    int64_t stride_;
+    const std::byte* next_;
+    std::byte rest_[GroupRows * Type::kBytes];
+};
+
+// Asks for the weights of a product in the order of memory, a group of rows before they are read: many short streams
+// hide from the hardware that they make one long one.
+class Fetch {
+  public:
+    Fetch(const DotProducts& op, int group_rows) : next_(op.w), end_(op.w + op.rows * op.row_bytes) {
+        lines(group_rows * op.row_bytes);
+    }
+    void lines(int64_t bytes) {
+        const std::byte* to = next_ + bytes < end_ ? next_ + bytes : end_;
+        for (; next_ < to; next_ += kCacheLine) __builtin_prefetch(next_);
+    }
+
+  private:
+    static constexpr int64_t kCacheLine = 64;
+    const std::byte* next_;
+    const std::byte* end_;
+};
+
+// y = scale * sums, or +=.
+void store_sums(const DotProducts& op, const float* sums, int rows, float* y) {
+    for (int r = 0; r < rows; ++r) y[r] = (op.accumulate ? y[r] : 0.0f) + op.scale * sums[r];
+}
+
+const Int8Block* token_row(const DotProducts& op, int token) {
+    return op.x_int8 + (op.x_rows != nullptr ? op.x_rows[token] : token) * (op.cols / kInt8Block);
+}
+
+template <class Type>
+constexpr int kStepBlocks = Type::kStep / kInt8Block;
+
+template <class Type>
+void dot_token(const DotProducts& op, int token) {
+    Fetch fetch(op, kLanes);
+    for (int row = 0; row < op.rows; row += kLanes) {
+        Steps<Type, kLanes> steps(op, row);
+        const Int8Block* x = token_row(op, token);
+        VecF total = zero();
+        for (int64_t col = 0; col < op.cols; col += Type::kStep, x += kStepBlocks<Type>) {
+            fetch.lines(kLanes * Type::kBytes);
+            total = add_step<Type>(steps.take(), steps.row_bytes(), x, total);
+        }
+        float sums[kLanes];
+        store(sums, total);
+        store_sums(op, sums, steps.rows(), op.y + token * op.y_stride + row);
+    }
+}
+
+// Up to kBlockTokens tokens.
+template <class Type>
+void dot_tokens(const DotProducts& op, int first_token, int tokens) {
+    Fetch fetch(op, kTileRows);
+    for (int row = 0; row < op.rows; row += kTileRows) {
+        alignas(64) float sums[kBlockTokens][kTileRows];
+        const Int8Block* x[kBlockTokens];
+        for (int t = 0; t < tokens; ++t) {
+            x[t] = token_row(op, first_token + t);
+            for (float& sum : sums[t]) sum = 0;
+        }
+        Steps<Type, kTileRows> steps(op, row);
+        Tile tile;
+        for (int64_t col = 0; col < op.cols; col += Type::kStep) {
+            fetch.lines(kTileRows * Type::kBytes);
+            const std::byte* w = steps.take();
+            for (int v = 0; v < kRowVectors; ++v) {
+                TileRows rows = {tile, v};
+                Type::unpack(w + v * kLanes * steps.row_bytes(), steps.row_bytes(), rows);
+            }
+            multiply_of<Type>()(tile, Type::kForm.zero, kStepBlocks<Type>, x, tokens, sums[0]);
+            for (int t = 0; t < tokens; ++t) x[t] += kStepBlocks<Type>;
+        }
+        for (int t = 0; t < tokens; ++t) {
+            store_sums(op, sums[t], steps.rows(), op.y + (first_token + t) * op.y_stride + row);
+        }
+    }
+}
+
+template <class Type>
+void dot(const DotProducts& op) {
+    if (op.tokens == 1) return dot_token<Type>(op, 0);
+    for (int first = 0; first < op.tokens; first += kBlockTokens) {
+        const int left = op.tokens - first;
+        dot_tokens<Type>(op, first, left < kBlockTokens ? left : kBlockTokens);
+    }
+}
+
+}  // namespace
+
+const Int8Kernels& int8_kernels() {
+    static const Int8Kernels table = [] {
+        Int8Kernels kernels = {.quantise = quantise, .dot = {}};
+        const auto add = [&](WeightType type, void (*dot)(const DotProducts&)) {
+            kernels.dot[static_cast<int>(type)] = dot;
+        };
+        add(WeightType::q4_k, dot<Q4_KTile>);
+        add(WeightType::q5_k, dot<Q5_KTile>);
+        add(WeightType::q6_k, dot<Q6_KTile>);
+        return kernels;
+    }();
+    return table;
+}
+
+}  // namespace octavo::OCTAVO_ISA
