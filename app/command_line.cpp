@@ -30,6 +30,7 @@ constexpr CommandEntry kCommands[] = {
      add_recall_command},
     {"kv-error", "Measure what KV cache settings do to keys, values and attention", add_kv_error_command},
     {"memory", "What a token costs in bytes, and the largest context that fits", add_memory_command},
+    {"models", "List the models on this machine, and which of them can be run", add_models_command},
     {"inspect", "Show what is in a model file", add_inspect_command},
     {"make-model", "Write a file of random weights in the sizes of a real model, for tests and timings",
      add_make_model_command},

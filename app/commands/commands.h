@@ -32,6 +32,7 @@ RunCommand add_kv_error_command(CLI::App& command);
 RunCommand add_logits_command(CLI::App& command);
 RunCommand add_make_model_command(CLI::App& command);
 RunCommand add_memory_command(CLI::App& command);
+RunCommand add_models_command(CLI::App& command);
 RunCommand add_recall_command(CLI::App& command);
 RunCommand add_render_command(CLI::App& command);
 RunCommand add_tokenize_command(CLI::App& command);
