@@ -33,13 +33,15 @@ struct Model {
     std::string name;    // general.name, or the file's name
     std::string source;  // path, or "bundled"
     std::string format;  // "GGUF v3", "safetensors"
-    int64_t weight_bytes = 0;
+    int64_t weight_bytes = 0;  // without draft blocks
+    int64_t draft_bytes = 0;   // of draft (MTP) blocks: in the file, not read
     int64_t parameters = 0;
     std::map<std::string, int64_t> bytes_by_type;  // "Q8_0" -> bytes
     std::vector<std::string> notes;                // what was skipped, in sentences ("vision tensors ignored")
 
     HybridConfig config;
     HybridWeights weights;
+    std::vector<DraftWeights> drafts;  // views of the file
     std::shared_ptr<const Tokenizer> tokenizer;  // nullptr: only ids work; `tokenizer_error` says why
     std::string tokenizer_error;
     std::optional<ChatTemplate> chat;  // absent: `chat_error` says why

@@ -69,6 +69,8 @@ Result<Model> assemble(GgufCheckpoint checkpoint, const std::string& source, con
     if (!weights) return weights.error();
     model.config = std::move(description->config);
     model.weights = std::move(weights->weights);
+    model.drafts = std::move(weights->drafts);
+    model.draft_bytes = weights->draft_bytes;
     model.weight_bytes = weights->bytes;
     model.parameters = weights->parameters;
     model.bytes_by_type = std::move(weights->bytes_by_type);

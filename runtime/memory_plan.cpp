@@ -9,6 +9,11 @@ constexpr std::string_view cpu = "cpu";
 
 MemoryLine exact(MemoryLineKind kind, std::string_view where, int64_t bytes) { return {kind, where, bytes, bytes}; }
 
+// Stays in the mapped file: pages that nobody reads take no memory.
+void add_draft(const Model& model, std::vector<MemoryLine>& lines) {
+    if (model.draft_bytes > 0) lines.push_back({MemoryLineKind::draft, "file", model.draft_bytes, 0});
+}
+
 int64_t logit_bytes(const Model& model) { return int64_t{model.config.vocab} * static_cast<int64_t>(sizeof(float)); }
 
 }  // namespace
@@ -21,6 +26,7 @@ std::string_view memory_line_name(MemoryLineKind kind) {
         case MemoryLineKind::recurrent_state: return "recurrent state";
         case MemoryLineKind::checkpoints: return "checkpoints";
         case MemoryLineKind::workspace: return "workspace";
+        case MemoryLineKind::draft: return "draft (MTP) block, not read";
     }
     return "";
 }
@@ -28,7 +34,7 @@ std::string_view memory_line_name(MemoryLineKind kind) {
 std::vector<MemoryLine> memory_plan(const Model& model, const Session& session, int64_t workspace_bytes) {
     const KvCache& cache = session.cache();
     const std::string_view place = cache.place();
-    return {
+    std::vector<MemoryLine> lines = {
         exact(MemoryLineKind::weights, place, model.weight_bytes),
         {MemoryLineKind::kv_cache, place, session.position() * cache.bytes_per_token(), cache.committed_bytes()},
         exact(MemoryLineKind::kv_copies, place, cache.copy_buffer_bytes()),
@@ -36,6 +42,8 @@ std::vector<MemoryLine> memory_plan(const Model& model, const Session& session, 
         exact(MemoryLineKind::checkpoints, cpu, session.checkpoints().bytes()),
         exact(MemoryLineKind::workspace, place, workspace_bytes + logit_bytes(model)),
     };
+    add_draft(model, lines);
+    return lines;
 }
 
 std::vector<MemoryLine> planned_memory(const Model& model, const SessionOptions& options, int64_t tokens,
@@ -44,7 +52,7 @@ std::vector<MemoryLine> planned_memory(const Model& model, const SessionOptions&
     const int64_t per_token = kv_bytes_per_token(shape, options.kv.scheme);
     constexpr int64_t step = KvCache::cells_per_step;
     const int64_t cells = std::min<int64_t>((tokens + step - 1) / step * step, model.config.context_length);
-    return {
+    std::vector<MemoryLine> lines = {
         exact(MemoryLineKind::weights, place, model.weight_bytes),
         {MemoryLineKind::kv_cache, place, tokens * per_token, cells * per_token},
         exact(MemoryLineKind::kv_copies, place,
@@ -53,6 +61,8 @@ std::vector<MemoryLine> planned_memory(const Model& model, const SessionOptions&
         exact(MemoryLineKind::checkpoints, cpu, options.checkpoint_budget_bytes),
         exact(MemoryLineKind::workspace, place, workspace_bytes + logit_bytes(model)),
     };
+    add_draft(model, lines);
+    return lines;
 }
 
 int64_t largest_context(const Model& model, SessionOptions options, const KvSettings& settings, int64_t workspace_bytes,

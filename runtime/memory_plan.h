@@ -14,7 +14,7 @@
 
 namespace octavo {
 
-enum class MemoryLineKind { weights, kv_cache, kv_copies, recurrent_state, checkpoints, workspace };
+enum class MemoryLineKind { weights, kv_cache, kv_copies, recurrent_state, checkpoints, workspace, draft };
 std::string_view memory_line_name(MemoryLineKind kind);  // for people: "KV cache"
 
 struct MemoryLine {

@@ -80,7 +80,7 @@ Result<std::vector<std::string>> skipped_tensor_notes(const HybridDescription& d
         }
     }
     std::vector<std::string> notes;
-    if (draft.count > 0) notes.push_back(note(draft, "draft (MTP) blocks are not supported yet"));
+    if (draft.count > 0) notes.push_back(note(draft, "the draft (MTP) block is not used yet"));
     if (vision.count > 0) notes.push_back(note(vision, "images are not supported"));
     if (activations.count > 0) {
         notes.push_back(note(activations, "they scale activations, which stay as they are here"));

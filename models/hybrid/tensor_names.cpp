@@ -46,6 +46,17 @@ constexpr TensorNames kGguf = {
             .dense_up = "ffn_up.weight",
             .dense_down = "ffn_down.weight",
         },
+    .draft =
+        {
+            .layer_prefix = "blk.{}.",
+            .follows_trunk = true,
+            .join = "blk.{}.nextn.eh_proj.weight",
+            .embedding_norm = "blk.{}.nextn.enorm.weight",
+            .trunk_norm = "blk.{}.nextn.hnorm.weight",
+            .final_norm = "blk.{}.nextn.shared_head_norm.weight",
+            .embedding = "blk.{}.nextn.embed_tokens.weight",
+            .head = "blk.{}.nextn.shared_head_head.weight",
+        },
     .zero_centred_norms = false,
     .log_a = false,
 };
@@ -88,12 +99,24 @@ constexpr LayerTensorNames kHfLayer = {
     .dense_down = "mlp.down_proj.weight",
 };
 
+constexpr DraftTensorNames kHfDraft = {
+    .layer_prefix = "mtp.layers.{}.",
+    .follows_trunk = false,
+    .join = "mtp.fc.weight",
+    .embedding_norm = "mtp.pre_fc_norm_embedding.weight",
+    .trunk_norm = "mtp.pre_fc_norm_hidden.weight",
+    .final_norm = "mtp.norm.weight",
+    .embedding = "",
+    .head = "",
+};
+
 constexpr TensorNames kHfText = {
     .embedding = "model.embed_tokens.weight",
     .head = "lm_head.weight",
     .final_norm = "model.norm.weight",
     .layer_prefix = "model.layers.{}.",
     .layer = kHfLayer,
+    .draft = kHfDraft,
     .zero_centred_norms = true,
     .log_a = true,
 };
@@ -104,6 +127,7 @@ constexpr TensorNames kHfMultimodal = {
     .final_norm = "model.language_model.norm.weight",
     .layer_prefix = "model.language_model.layers.{}.",
     .layer = kHfLayer,
+    .draft = kHfDraft,
     .zero_centred_norms = true,
     .log_a = true,
 };

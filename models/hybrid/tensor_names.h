@@ -22,10 +22,19 @@ struct LayerTensorNames {
     std::string_view dense_gate, dense_up, dense_down;
 };
 
+// A draft (MTP) block: a full-attention layer and what joins it to the trunk. "{}" is the layer.
+struct DraftTensorNames {
+    std::string_view layer_prefix;
+    bool follows_trunk = false;  // layers are numbered on after the trunk's; else from 0
+    std::string_view join, embedding_norm, trunk_norm, final_norm;
+    std::string_view embedding, head;  // of its own, where a file has them
+};
+
 struct TensorNames {
     std::string_view embedding, head, final_norm;
     std::string_view layer_prefix;  // "{}" is the layer
     LayerTensorNames layer;
+    DraftTensorNames draft;
     bool zero_centred_norms = false;  // stored as w - 1, except the Gated DeltaNet output norm
     bool log_a = false;               // A_log is stored, not -exp(A_log)
 };

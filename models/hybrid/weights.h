@@ -55,6 +55,19 @@ struct LayerWeights {
     FeedForwardWeights ffn;
 };
 
+// A draft (MTP) block, which guesses the token after the next from the trunk's output and the next token:
+// layer(join . (RMS(embedding of the next token) | RMS(output of the trunk after its final norm))), normed, gives what
+// the head reads. Source: model_spec section 8.
+struct DraftWeights {
+    Matrix join;                            // [hidden][2 * hidden]: columns of the embedding, then of the trunk
+    const float* embedding_norm = nullptr;  // [hidden]
+    const float* trunk_norm = nullptr;      // [hidden]
+    LayerWeights layer;                     // with full attention and a KV cache of its own
+    const float* final_norm = nullptr;      // [hidden]
+    Matrix embedding;                       // [vocab][hidden]: the trunk's, unless the block has its own
+    Matrix head;                            // [vocab][hidden]: as above
+};
+
 struct HybridWeights {
     Matrix embedding;                   // [vocab][hidden]
     Matrix head;                        // [vocab][hidden]; the embedding where the file ties them

@@ -35,13 +35,15 @@ std::vector<int32_t> ungroup(const HybridConfig& config, int key_blocks, int val
     return source;
 }
 
+std::string numbered(std::string_view name, int layer) { return fmt::format(fmt::runtime(name), layer); }
+
 class LayerBuilder {
   public:
-    LayerBuilder(const HybridConfig& config, const TensorNames& names, TensorReader& reader, int layer)
+    LayerBuilder(const HybridConfig& config, const TensorNames& names, TensorReader& reader, std::string prefix)
         : config_(config),
           names_(names.layer),
           reader_(reader),
-          prefix_(fmt::format(fmt::runtime(names.layer_prefix), layer)),
+          prefix_(std::move(prefix)),
           norm_(names.zero_centred_norms ? plus_one : nullptr),
           a_(names.log_a ? minus_exp : nullptr) {}
 
@@ -185,17 +187,70 @@ class LayerBuilder {
     TensorReader::Transform a_;
 };
 
+bool any_starts_with(const TensorStore& store, std::string_view prefix) {
+    const auto tensors = store.tensors();
+    return std::any_of(tensors.begin(), tensors.end(),
+                       [&](const StoredTensor& tensor) { return tensor.name.starts_with(prefix); });
+}
+
 bool layer_exists(const TensorStore& store, const TensorNames& names, int layer) {
-    const std::string prefix = fmt::format(fmt::runtime(names.layer_prefix), layer);
-    for (const StoredTensor& tensor : store.tensors()) {
-        if (tensor.name.starts_with(prefix)) return true;
-    }
-    return false;
+    return any_starts_with(store, numbered(names.layer_prefix, layer));
 }
 
 Error layer_missing(int layer, std::string_view layers_key, int layers) {
     return {ErrorKind::input, fmt::format("there are no tensors for layer {}, though '{}' announces {} layers", layer,
                                           layers_key, layers)};
+}
+
+DraftWeights read_draft(const HybridConfig& config, const TensorNames& names, TensorReader& reader, int number,
+                        const HybridWeights& trunk) {
+    const DraftTensorNames& draft = names.draft;
+    const auto norm = [&](std::string_view name) {
+        return reader.floats(numbered(name, number), {config.hidden}, names.zero_centred_norms ? plus_one : nullptr);
+    };
+    const auto own_or = [&](std::string_view name, const Matrix& of_trunk) {
+        const std::string full = name.empty() ? std::string() : numbered(name, number);
+        return !full.empty() && reader.has_matrix(full) ? reader.matrix(full, config.vocab, config.hidden) : of_trunk;
+    };
+    DraftWeights weights;
+    weights.join = reader.matrix(numbered(draft.join, number), config.hidden, int64_t{2} * config.hidden);
+    weights.embedding_norm = norm(draft.embedding_norm);
+    weights.trunk_norm = norm(draft.trunk_norm);
+    LayerBuilder builder(config, names, reader, numbered(draft.layer_prefix, number));
+    weights.layer = builder.build(LayerKind::full_attention);
+    weights.final_norm = norm(draft.final_norm);
+    weights.embedding = own_or(draft.embedding, trunk.embedding);
+    weights.head = own_or(draft.head, trunk.head);
+    return weights;
+}
+
+// Metadata of safetensors do not always tell of draft blocks; the tensors do.
+int draft_count(const HybridDescription& description, const TensorStore& store, const DraftTensorNames& draft) {
+    if (draft.follows_trunk) return description.draft_layers;
+    int count = 0;
+    while (count < description.config.layers && any_starts_with(store, numbered(draft.layer_prefix, count))) ++count;
+    return count;
+}
+
+// Through a reader of their own: the trunk's remembers what it took.
+void read_drafts(const HybridDescription& description, const TensorStore& store, const TensorNames& names,
+                 SmallArena& arena, HybridWeightsFile& file) {
+    TensorReader reader(store, arena);
+    const int count = draft_count(description, store, names.draft);
+    for (int i = 0; i < count && !reader.error(); ++i) {
+        const int number = names.draft.follows_trunk ? description.config.layers + i : i;
+        if (!any_starts_with(store, numbered(names.draft.layer_prefix, number))) continue;  // announced, but not there
+        file.drafts.push_back(read_draft(description.config, names, reader, number, file.weights));
+    }
+    if (reader.error()) {
+        file.drafts.clear();
+        file.notes.push_back(fmt::format("The draft (MTP) block is broken and left out; nothing else needs it: {}.",
+                                         reader.error()->message));
+        return;
+    }
+    for (size_t i = 0; i < store.tensors().size(); ++i) {
+        if (reader.use(i).taken) file.draft_bytes += static_cast<int64_t>(store.tensors()[i].data.size());
+    }
 }
 
 void count_tensors(const TensorStore& store, const TensorReader& reader, HybridWeightsFile& file) {
@@ -225,13 +280,14 @@ Result<HybridWeightsFile> read_hybrid_weights(const HybridDescription& descripti
         reader.floats(names.final_norm, {config.hidden}, names.zero_centred_norms ? plus_one : nullptr);
     for (int layer = 0; layer < config.layers && !reader.error(); ++layer) {
         if (!layer_exists(store, names, layer)) return layer_missing(layer, layers_key, config.layers);
-        LayerBuilder builder(config, names, reader, layer);
+        LayerBuilder builder(config, names, reader, numbered(names.layer_prefix, layer));
         weights.layers.push_back(builder.build(config.layer_kinds[static_cast<size_t>(layer)]));
     }
     if (reader.error()) return *reader.error();
     Result<std::vector<std::string>> notes = skipped_tensor_notes(description, store, names, reader);
     if (!notes) return notes.error();
     file.notes = std::move(*notes);
+    read_drafts(description, store, names, *arena, file);
     file.floats = arena;
     count_tensors(store, reader, file);
     return file;

@@ -3,7 +3,8 @@
 // What differs between formats and their generations (fused or separate projections, row order, stacked or single
 // experts, zero-centred norms) is settled here; see model_spec section 9. Matrices stay in the file.
 // Errors: one sentence that names the tensor. Threads: pure function.
-// Non-goals: draft (MTP) blocks and vision parts, which are skipped with a note.
+// A draft (MTP) block that is broken is left out with a note, since the trunk does not need it.
+// Non-goal: vision parts, which are skipped with a note.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,8 @@ namespace octavo {
 
 struct HybridWeightsFile {
     HybridWeights weights;
+    std::vector<DraftWeights> drafts;    // nothing uses them yet
+    int64_t draft_bytes = 0;             // of their tensors
     std::shared_ptr<const void> floats;  // owner of the small vectors
     int64_t bytes = 0;                   // of the tensors in use
     int64_t parameters = 0;

@@ -440,8 +440,13 @@ TEST(HybridWeights, SaysWhatIsSkipped) {
     description.draft_layers = 1;
     const auto file = checkpoint.read(description, names);
     ASSERT_TRUE(file) << file.error().message;
-    ASSERT_EQ(file->notes.size(), 3u);
+    ASSERT_EQ(file->notes.size(), 4u);
     EXPECT_NE(file->notes[0].find("draft (MTP)"), std::string::npos);
+    EXPECT_TRUE(file->drafts.empty());
+    EXPECT_EQ(file->draft_bytes, 0);
+    EXPECT_NE(file->notes[3].find("draft (MTP) block is broken and left out; nothing else needs it: tensor 'blk.2."),
+              std::string::npos)
+        << file->notes[3];
     EXPECT_NE(file->notes[1].find("images"), std::string::npos);
     EXPECT_EQ(file->notes[2],
               "4 tensors are not used, 0.0 MB ('w', 'x', 'y', ...): this architecture does not have them.");

@@ -39,5 +39,17 @@ TEST(MemoryPlan, ThePlanOfALengthIsWhatAConversationOfThatLengthTakes) {
     EXPECT_EQ(total_committed_bytes(measured), total_committed_bytes(planned));
 }
 
+TEST(MemoryPlan, DraftBlocksAreListedAndTakeNoMemory) {
+    Model model = *test::random_model();
+    const std::vector<MemoryLine> without = planned_memory(model, {}, 100, 0);
+    model.draft_bytes = 5000;
+    const std::vector<MemoryLine> with = planned_memory(model, {}, 100, 0);
+    ASSERT_EQ(with.size(), without.size() + 1);
+    EXPECT_EQ(with.back().kind, MemoryLineKind::draft);
+    EXPECT_EQ(with.back().where, "file");
+    EXPECT_EQ(with.back().logical_bytes, 5000);
+    EXPECT_EQ(total_committed_bytes(with), total_committed_bytes(without));
+}
+
 }  // namespace
 }  // namespace octavo
