@@ -51,7 +51,7 @@ __device__ void float32_tile(const Gemm& g, const Part& part, float (*ws)[kPitch
         for (int i = 0; i < 4; ++i) {
             const int64_t column = k + columns + i;
             const bool there = column < g.w.cols;
-            ws[columns + i][at] = there && row_there ? weight_at<type>(w_row, column) : 0.0f;
+            ws[columns + i][at] = there && row_there ? weight_at<type>(g.w, w_row, column) : 0.0f;
             xs[columns + i][at] = there && at < part.tokens ? x[column] : 0.0f;
         }
         __syncthreads();
