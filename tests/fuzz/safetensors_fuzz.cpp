@@ -34,7 +34,8 @@ void read_weights(std::span<const std::byte> file) {
 
 std::vector<std::byte> completed(std::span<const std::byte> header) {
     const uint64_t length = header.size();
-    std::vector<std::byte> file(sizeof length + header.size() + kDataBytes);
+    // Not zero, which no factor may be that weights are divided by.
+    std::vector<std::byte> file(sizeof length + header.size() + kDataBytes, std::byte{0x3f});
     std::memcpy(file.data(), &length, sizeof length);
     std::memcpy(file.data() + sizeof length, header.data(), header.size());
     return file;
