@@ -1,13 +1,18 @@
 // The program on model files of every kind: folders, unsupported weights, broken files.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "tests/support/npy.h"
 #include "tests/support/paths.h"
 #include "tests/support/process_platform.h"
+#include "tests/support/safetensors_writer.h"
+#include "tests/support/temporary_folder.h"
 
 namespace octavo {
 namespace {
@@ -45,6 +50,53 @@ TEST(ModelFiles, UnsupportedWeightsAreInspectedAndRefused) {
     EXPECT_FALSE(contents["unsupported"].empty());
     EXPECT_GT(contents["tensors"].size(), 20u);
     EXPECT_EQ(octavo({"chat", "-m", file->string(), "-p", "x"}).exit_code, 2);
+}
+
+TEST(ModelFiles, EveryWeightTypeIsDecoded) {
+    const TemporaryFolder folder;
+    for (const std::string name : {"quant_types", "quant_bits"}) {
+        const auto file = test::shared_path("fixtures/quant_types/" + name + ".gguf");
+        if (!file) GTEST_SKIP() << file.error().message;
+        for (const json& tensor : inspect(*file)["tensors"]) {
+            const auto type = tensor["type"].get<std::string>();
+            SCOPED_TRACE(name + " " + type);
+            EXPECT_TRUE(tensor["supported"].get<bool>());
+            const std::string out = (folder / (name + type + ".npy")).string();
+            const ProcessResult result = octavo({"inspect", file->string(), "--tensor", type, "-o", out});
+            ASSERT_EQ(result.exit_code, 0) << result.errors;
+            const auto got = test::read_npy(out);
+            ASSERT_TRUE(got) << got.error().message;
+            EXPECT_EQ(got->shape, (std::vector<int64_t>{4, 1024}));
+            const auto want =
+                test::read_file(file->parent_path() / (type + (name == "quant_types" ? "" : ".bits") + ".f32"));
+            ASSERT_TRUE(want) << want.error().message;
+            ASSERT_EQ(want->size(), got->floats.size() * sizeof(float));
+            EXPECT_EQ(std::memcmp(want->data(), got->floats.data(), want->size()), 0);
+        }
+    }
+}
+
+TEST(ModelFiles, CodesOfSafetensorsAreDecodedWithTheirBlockScales) {
+    const TemporaryFolder folder;
+    test::SafetensorsWriter writer;
+    const std::vector<std::byte> codes(2 * 16, std::byte{0x72});  // 1 and 6
+    const std::vector<std::byte> scales = {std::byte{0x38}, std::byte{0x40}, std::byte{0x30}, std::byte{0x44}};
+    writer.add("a.weight_packed", "U8", {2, 16}, codes);
+    writer.add("a.weight_scale", "F8_E4M3", {2, 2}, scales);
+    writer.add("b.weight", "U8", {2, 16}, codes);
+    writer.write(folder / "model.safetensors");
+    std::ofstream(folder / "config.json") << R"({"model_type": "other"})";
+    const json contents = inspect(folder.path());
+    EXPECT_TRUE(contents["tensors"][0]["supported"].get<bool>());
+    EXPECT_FALSE(contents["tensors"][2]["supported"].get<bool>()) << "no scales";
+    const std::string out = (folder / "a.npy").string();
+    ASSERT_EQ(octavo({"inspect", folder.path().string(), "--tensor", "a.weight_packed", "-o", out}).exit_code, 0);
+    const auto got = test::read_npy(out);
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(got->shape, (std::vector<int64_t>{2, 32}));
+    const float want[] = {1, 2, 0.5f, 3};
+    for (size_t i = 0; i < got->floats.size(); ++i) EXPECT_EQ(got->floats[i], want[i / 16] * (i % 2 == 0 ? 1 : 6)) << i;
+    EXPECT_EQ(octavo({"inspect", folder.path().string(), "--tensor", "b.weight", "-o", out}).exit_code, 2);
 }
 
 TEST(ModelFiles, BrokenFilesAreRefusedWithASentence) {
