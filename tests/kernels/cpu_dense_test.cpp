@@ -103,7 +103,8 @@ TEST_P(CpuDense, MatmulIsCloseToTheReferenceAndIndependentOfTheCall) {
                                          std::to_string(rows) + " x " + std::to_string(odd_cols);
                 const std::vector<float> whole = compute(*one_thread_, tokens);
                 // Rounded activations: backend_parity_test.cpp has the exact bound.
-                expect_close(whole, compute(*reference_, tokens), type == WeightType::q4_k ? 0.1f : 2e-4f, what);
+                const bool low_bit = type == WeightType::q4_k || type == WeightType::iq4_nl;
+                expect_close(whole, compute(*reference_, tokens), low_bit ? 0.1f : 2e-4f, what);
                 for (const int step : {1, 2, 3, 5, 7, 50}) {
                     ASSERT_EQ(whole, compute(step % 2 == 0 ? *one_thread_ : *three_threads_, step))
                         << what << ", " << step << " tokens a call";

@@ -1,6 +1,7 @@
 // Products of low-bit weight rows with quantised tokens: a tile of weights is unpacked once and multiplied with every
 // token of a block. With one token that is a stream through the weights, with many a matrix product out of the cache.
 #include "kernels/cpu/isa/int8/k_quants.h"
+#include "kernels/cpu/isa/int8/nibble_blocks.h"
 #include "kernels/cpu/isa/int8/quantise.h"
 #include "kernels/cpu/isa/int8/token_rows.h"
 
@@ -13,6 +14,8 @@ constexpr int kBlockTokens = 96;
 template <class Type>
 constexpr MultiplyTile* multiply_of() {
     constexpr TileForm form = Type::kForm;
+    static_assert(!form.wide || (form.stretch == 32 && !form.minima));
+    if constexpr (form.wide) return multiply_wide_32;
     if constexpr (form.minima)
         return form.stretch == 16 ? multiply_minima_16 : multiply_minima_32;
     else
@@ -139,9 +142,19 @@ const Int8Kernels& int8_kernels() {
         const auto add = [&](WeightType type, void (*dot)(const DotProducts&)) {
             kernels.dot[static_cast<int>(type)] = dot;
         };
+        add(WeightType::q4_0, dot<Q4_0Tile>);
+        add(WeightType::q4_1, dot<Q4_1Tile>);
+        add(WeightType::q5_0, dot<Q5_0Tile>);
+        add(WeightType::q5_1, dot<Q5_1Tile>);
+        add(WeightType::q2_k, dot<Q2_KTile>);
+        add(WeightType::q3_k, dot<Q3_KTile>);
         add(WeightType::q4_k, dot<Q4_KTile>);
         add(WeightType::q5_k, dot<Q5_KTile>);
         add(WeightType::q6_k, dot<Q6_KTile>);
+        add(WeightType::iq4_nl, dot<Iq4NlTile>);
+        add(WeightType::iq4_xs, dot<Iq4XsTile>);
+        add(WeightType::mxfp4, dot<Mxfp4Tile>);
+        add(WeightType::nvfp4, dot<Nvfp4Tile>);
         return kernels;
     }();
     return table;

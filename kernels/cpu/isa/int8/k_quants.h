@@ -37,6 +37,74 @@ inline void unpack_scales_and_minima(const RowBytes& head, Rows& out) {
     for_each_byte(bit_or(high_nibbles(c), shift_left<4>(low_pairs(shift_right<6>(b)))), 4, put_minimum);
 }
 
+struct Q2_KTile {
+    static constexpr int kStep = 256;
+    static constexpr int kBytes = 84;
+    static constexpr TileForm kForm = {.stretch = 16, .zero = 0, .minima = true};
+    template <class Rows>
+    static inline void unpack(const std::byte* rows, int64_t row_bytes, Rows& out) {
+        const RowBytes factors = load_rows(rows, row_bytes);  // scale in the low nibble, minimum in the high one
+        const VecI last = load_rows(rows + kBytes - 16, row_bytes).dword[3];
+        const VecF scale = low_f16(last);
+        const VecF minimum = high_f16(last);
+#pragma GCC unroll 16
+        for (int i = 0; i < 4; ++i) {
+            for_each_byte(low_nibbles(factors.dword[i]), 4 * i, [&](int at, VecF x) { out.scale(at, mul(scale, x)); });
+            for_each_byte(high_nibbles(factors.dword[i]), 4 * i,
+                          [&](int at, VecF x) { out.minimum(at, mul(minimum, x)); });
+        }
+#pragma GCC unroll 16
+        for (int part = 0; part < 4; ++part) {  // 16 columns of each quarter of a half block
+            RowBytes codes = load_rows(rows + 16 + 16 * part, row_bytes);
+#pragma GCC unroll 16
+            for (int quarter = 0; quarter < 4; ++quarter) {
+#pragma GCC unroll 16
+                for (int i = 0; i < 4; ++i) {
+                    out.codes(part / 2 * 32 + quarter * 8 + part % 2 * 4 + i, low_pairs(codes.dword[i]));
+                    codes.dword[i] = shift_right<2>(codes.dword[i]);
+                }
+            }
+        }
+    }
+};
+
+struct Q3_KTile {
+    static constexpr int kStep = 256;
+    static constexpr int kBytes = 110;
+    static constexpr TileForm kForm = {.stretch = 16, .zero = 4, .minima = false};
+    template <class Rows>
+    static inline void unpack(const std::byte* rows, int64_t row_bytes, Rows& out) {
+        const RowBytes factors = load_rows(rows + 92, row_bytes);  // 4 bytes of codes, then 12 of 16 six-bit scales
+        const VecF scale = high_f16(load_rows(rows + kBytes - 16, row_bytes).dword[3]);
+        const VecI a = factors.dword[1];
+        const VecI b = factors.dword[2];
+        const VecI upper = factors.dword[3];
+        const auto put = [&](int at, VecF x) { out.scale(at, mul(scale, sub(x, set1(32)))); };
+        for_each_byte(bit_or(low_nibbles(a), shift_left<4>(low_pairs(upper))), 0, put);
+        for_each_byte(bit_or(low_nibbles(b), shift_left<4>(low_pairs(shift_right<2>(upper)))), 4, put);
+        for_each_byte(bit_or(high_nibbles(a), shift_left<4>(low_pairs(shift_right<4>(upper)))), 8, put);
+        for_each_byte(bit_or(high_nibbles(b), shift_left<4>(low_pairs(shift_right<6>(upper)))), 12, put);
+#pragma GCC unroll 16
+        for (int at = 0; at < 2; ++at) {                            // columns 16 * at and on of every 32
+            RowBytes third = load_rows(rows + 16 * at, row_bytes);  // bit n for the nth 32 columns
+#pragma GCC unroll 16
+            for (int half = 0; half < 2; ++half) {
+                RowBytes codes = load_rows(rows + 32 + 32 * half + 16 * at, row_bytes);
+#pragma GCC unroll 16
+                for (int quarter = 0; quarter < 4; ++quarter) {
+#pragma GCC unroll 16
+                    for (int i = 0; i < 4; ++i) {
+                        const VecI high = shift_left<2>(bit_and(third.dword[i], set1_int(0x01010101)));
+                        out.codes(half * 32 + quarter * 8 + at * 4 + i, bit_or(low_pairs(codes.dword[i]), high));
+                        codes.dword[i] = shift_right<2>(codes.dword[i]);
+                        third.dword[i] = shift_right<1>(third.dword[i]);
+                    }
+                }
+            }
+        }
+    }
+};
+
 struct Q4_KTile {
     static constexpr int kStep = 256;
     static constexpr int kBytes = 144;

@@ -12,7 +12,7 @@ constexpr int kTokens = 2;
 #endif
 
 // The order of operations on a lane is the same for every number of tokens; see int8_kernels.h.
-template <int stretch_columns, bool minima, int Tokens>
+template <int stretch_columns, bool minima, bool wide, int Tokens>
 void multiply(const Tile& tile, VecF zero_code, int blocks, const Int8Block* const* x, float* sums) {
     constexpr int kStretches = kInt8Block / stretch_columns;  // of a block
     constexpr int kSteps = stretch_columns / 4;
@@ -37,7 +37,8 @@ void multiply(const Tile& tile, VecF zero_code, int blocks, const Int8Block* con
                 for (int t = 0; t < Tokens; ++t) {
                     const VecI values = broadcast4(token[t][block].codes + stretch * stretch_columns + 4 * step);
                     for (int v = 0; v < kRowVectors; ++v) {
-                        sum[t][v] = dot4(sum[t][v], tile.codes[index * kSteps + step][v], values);
+                        const VecI weights = tile.codes[index * kSteps + step][v];
+                        sum[t][v] = wide ? dot4_wide(sum[t][v], weights, values) : dot4(sum[t][v], weights, values);
                     }
                 }
             }
@@ -62,19 +63,19 @@ void multiply(const Tile& tile, VecF zero_code, int blocks, const Int8Block* con
     }
 }
 
-template <int stretch_columns, bool minima>
+template <int stretch_columns, bool minima, bool wide>
 void multiply_tokens(const Tile& tile, int zero, int blocks, const Int8Block* const* x, int tokens, float* sums) {
     const VecF zero_code = set1(static_cast<float>(zero));
     for (; tokens >= kTokens; tokens -= kTokens, x += kTokens, sums += kTokens * kTileRows) {
-        multiply<stretch_columns, minima, kTokens>(tile, zero_code, blocks, x, sums);
+        multiply<stretch_columns, minima, wide, kTokens>(tile, zero_code, blocks, x, sums);
     }
     switch (tokens) {
-        case 1: return multiply<stretch_columns, minima, 1>(tile, zero_code, blocks, x, sums);
+        case 1: return multiply<stretch_columns, minima, wide, 1>(tile, zero_code, blocks, x, sums);
 #if defined(__AVX512F__)
-        case 2: return multiply<stretch_columns, minima, 2>(tile, zero_code, blocks, x, sums);
-        case 3: return multiply<stretch_columns, minima, 3>(tile, zero_code, blocks, x, sums);
-        case 4: return multiply<stretch_columns, minima, 4>(tile, zero_code, blocks, x, sums);
-        case 5: return multiply<stretch_columns, minima, 5>(tile, zero_code, blocks, x, sums);
+        case 2: return multiply<stretch_columns, minima, wide, 2>(tile, zero_code, blocks, x, sums);
+        case 3: return multiply<stretch_columns, minima, wide, 3>(tile, zero_code, blocks, x, sums);
+        case 4: return multiply<stretch_columns, minima, wide, 4>(tile, zero_code, blocks, x, sums);
+        case 5: return multiply<stretch_columns, minima, wide, 5>(tile, zero_code, blocks, x, sums);
 #endif
         default: return;
     }
@@ -83,16 +84,19 @@ void multiply_tokens(const Tile& tile, int zero, int blocks, const Int8Block* co
 }  // namespace
 
 void multiply_zero_16(const Tile& tile, int zero, int blocks, const Int8Block* const* x, int tokens, float* sums) {
-    multiply_tokens<16, false>(tile, zero, blocks, x, tokens, sums);
+    multiply_tokens<16, false, false>(tile, zero, blocks, x, tokens, sums);
 }
 void multiply_zero_32(const Tile& tile, int zero, int blocks, const Int8Block* const* x, int tokens, float* sums) {
-    multiply_tokens<32, false>(tile, zero, blocks, x, tokens, sums);
+    multiply_tokens<32, false, false>(tile, zero, blocks, x, tokens, sums);
 }
 void multiply_minima_16(const Tile& tile, int zero, int blocks, const Int8Block* const* x, int tokens, float* sums) {
-    multiply_tokens<16, true>(tile, zero, blocks, x, tokens, sums);
+    multiply_tokens<16, true, false>(tile, zero, blocks, x, tokens, sums);
 }
 void multiply_minima_32(const Tile& tile, int zero, int blocks, const Int8Block* const* x, int tokens, float* sums) {
-    multiply_tokens<32, true>(tile, zero, blocks, x, tokens, sums);
+    multiply_tokens<32, true, false>(tile, zero, blocks, x, tokens, sums);
+}
+void multiply_wide_32(const Tile& tile, int zero, int blocks, const Int8Block* const* x, int tokens, float* sums) {
+    multiply_tokens<32, false, true>(tile, zero, blocks, x, tokens, sums);
 }
 
 }  // namespace octavo::OCTAVO_ISA

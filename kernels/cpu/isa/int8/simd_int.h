@@ -33,6 +33,12 @@ inline VecF to_float(VecI x) { return _mm512_cvtepi32_ps(x); }
 inline VecI to_int(VecF x) { return _mm512_cvtps_epi32(x); }
 // The lower half of each lane, a float16.
 inline VecF low_f16(VecI x) { return _mm512_cvtph_ps(_mm512_cvtepi32_epi16(x)); }
+inline VecF bits_to_float(VecI x) { return _mm512_castsi512_ps(x); }
+// The table's entry for every byte, which is below 16.
+inline VecI lookup(const uint8_t (&table)[16], VecI x) {
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table))), x);
+}
+// sum + products of four unsigned bytes of `weights` with signed ones of `values`, in each lane
 inline VecI dot4(VecI sum, VecI weights, VecI values) { return _mm512_dpbusd_epi32(sum, weights, values); }
 inline void store_i8(int8_t* p, VecI x) { _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(x)); }
 inline int32_t reduce_add(VecI x) { return _mm512_reduce_add_epi32(x); }
@@ -83,9 +89,15 @@ inline VecF low_f16(VecI x) {
     const VecI half = _mm256_and_si256(x, _mm256_set1_epi32(0xffff));
     return _mm256_cvtph_ps(_mm_packus_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1)));
 }
+inline VecF bits_to_float(VecI x) { return _mm256_castsi256_ps(x); }
+inline VecI lookup(const uint8_t (&table)[16], VecI x) {
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table))),
+                               x);
+}
 #if defined(__AVXVNNI__)
 inline VecI dot4(VecI sum, VecI weights, VecI values) { return _mm256_dpbusd_avx_epi32(sum, weights, values); }
 #else
+// Of weights up to 128: two products fit 16 bits.
 inline VecI dot4(VecI sum, VecI weights, VecI values) {
     const VecI pairs = _mm256_maddubs_epi16(weights, values);
     return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
@@ -153,6 +165,13 @@ inline VecF low_f16(VecI x) {
     for (int i = 0; i < kLanes; ++i) values[i] = f16_lane(static_cast<uint16_t>(x[i]));
     return values;
 }
+inline VecF bits_to_float(VecI x) { return (VecF)x; }
+inline VecI lookup(const uint8_t (&table)[16], VecI x) {
+    uint8_t bytes[sizeof x];
+    __builtin_memcpy(bytes, &x, sizeof x);
+    for (uint8_t& byte : bytes) byte = table[byte & 15];
+    return load_int(bytes);
+}
 inline VecI dot4(VecI sum, VecI weights, VecI values) {
     for (int i = 0; i < kLanes; ++i) {
         uint8_t w[4];
@@ -184,6 +203,21 @@ inline RowBytes load_rows(const std::byte* p, int64_t row_bytes) {
 
 #endif
 
+// dot4 of weights that may be any byte.
+inline VecI dot4_wide(VecI sum, VecI weights, VecI values) {
+#if defined(__AVX2__) && !defined(__AVXVNNI__) && !defined(__AVX512F__)
+    const VecI half = bit_and(shift_right<1>(weights), set1_int(0x7f7f7f7f));
+    return dot4(dot4(sum, half, values), _mm256_sub_epi8(weights, half), values);
+#else
+    return dot4(sum, weights, values);
+#endif
+}
+// The lowest four bits of each lane, one to a byte.
+inline VecI four_bits_to_bytes(VecI x) {
+    const VecI bits = bit_and(x, set1_int(15));
+    const VecI spread = bit_or(bit_or(bits, shift_left<7>(bits)), bit_or(shift_left<14>(bits), shift_left<21>(bits)));
+    return bit_and(spread, set1_int(0x01010101));
+}
 // Four consecutive activation codes in every lane.
 inline VecI broadcast4(const int8_t* p) {
     int32_t four;

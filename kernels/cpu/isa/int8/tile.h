@@ -37,10 +37,11 @@ struct TileForm {
     int stretch;  // columns under one scale: 16 or 32
     int zero;     // the code of weight 0; types with minima have none
     bool minima;
+    bool wide = false;  // codes may be larger than 128
 };
 
 // sums[token][kTileRows] += products of the tile's step with each token's blocks, which start at x[token].
 using MultiplyTile = void(const Tile& tile, int zero, int blocks, const Int8Block* const* x, int tokens, float* sums);
-MultiplyTile multiply_zero_16, multiply_zero_32, multiply_minima_16, multiply_minima_32;
+MultiplyTile multiply_zero_16, multiply_zero_32, multiply_minima_16, multiply_minima_32, multiply_wide_32;
 
 }  // namespace octavo::OCTAVO_ISA

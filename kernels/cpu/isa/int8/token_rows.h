@@ -18,7 +18,9 @@ struct TokenRows {
 
     void codes(int index, VecI four_columns) {
         const int stretch = 4 * index / kForm.stretch;
-        sums[stretch] = dot4(sums[stretch], four_columns, broadcast4(x[index / 8].codes + 4 * (index % 8)));
+        const VecI values = broadcast4(x[index / 8].codes + 4 * (index % 8));
+        sums[stretch] =
+            kForm.wide ? dot4_wide(sums[stretch], four_columns, values) : dot4(sums[stretch], four_columns, values);
     }
     void scale(int stretch, VecF scale) { scales[stretch] = scale; }
     void minimum(int stretch, VecF minimum) { minima[stretch] = minimum; }
