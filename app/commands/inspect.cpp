@@ -46,7 +46,6 @@ Verdict judge(const Options& options, const ModelContents& contents) {
     }
     verdict.model = *model;
     if (!verdict.model->tokenizer) verdict.unsupported.emplace_back("The vocabulary is missing or not understood.");
-    if (!verdict.model->chat) verdict.unsupported.push_back(verdict.model->chat_error);
     return verdict;
 }
 

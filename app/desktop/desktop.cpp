@@ -19,6 +19,7 @@
 #include "app/desktop/recall_controller.h"
 #include "app/desktop/sampling_presets.h"
 #include "app/desktop/transfer_controller.h"
+#include "app/recommended_sampling.h"
 
 namespace octavo {
 namespace {
