@@ -21,8 +21,8 @@
 namespace octavo {
 
 struct Model : ModelText {
-    std::string name;    // general.name, or the file's name
-    std::string format;  // "GGUF v3", "safetensors"
+    std::string name;          // general.name, or the file's name
+    std::string format;        // "GGUF v3", "safetensors"
     int64_t weight_bytes = 0;  // without draft blocks
     int64_t draft_bytes = 0;   // of draft (MTP) blocks: in the file, not read
     int64_t parameters = 0;

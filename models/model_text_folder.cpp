@@ -89,15 +89,28 @@ Status read_tokenizer(const std::filesystem::path& folder, const SpecialIds& ids
     return {};
 }
 
-// chat_template.jinja, or the template inside tokenizer_config.json; empty: none.
+// A template, or the one named "default" in a list of several.
+std::string template_text(const Json* value) {
+    const auto text = [](const Json* item) {
+        return item && item->is_string() ? item->get<std::string>() : std::string();
+    };
+    if (!value || !value->is_array()) return text(value);
+    for (const Json& entry : *value)
+        if (const Json* name = find(entry, "name"); name && *name == "default") return text(find(entry, "template"));
+    return {};
+}
+
+// chat_template.jinja, or the template inside one of two JSON files; empty: none.
 Result<std::string> read_template(const std::filesystem::path& folder) {
     const auto text = read_text(folder, "chat_template.jinja", kMaxJsonBytes);
     if (!text) return text.error();
     if (*text) return **text;
-    const Result<Json> config = read_json(folder, "tokenizer_config.json");
-    if (!config) return config.error();
-    const Json* chat = find(*config, "chat_template");
-    return chat && chat->is_string() ? chat->get<std::string>() : std::string();
+    for (const char* file : {"chat_template.json", "tokenizer_config.json"}) {
+        const Result<Json> config = read_json(folder, file);
+        if (!config) return config.error();
+        if (std::string found = template_text(find(*config, "chat_template")); !found.empty()) return found;
+    }
+    return std::string();
 }
 
 }  // namespace

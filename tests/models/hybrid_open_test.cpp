@@ -207,6 +207,12 @@ TEST(HybridOpen, AFolderWithTokenizerJsonAndTemplateChats) {
     EXPECT_FALSE((*text)->sampling.temperature);
     EXPECT_EQ((*text)->sampling.top_k, 20);
     ASSERT_EQ((*text)->notes.size(), 1u);
+    std::filesystem::remove(folder.path() / "chat_template.jinja");
+    write("tokenizer_config.json",
+          R"({"chat_template": [{"name": "other"}, {"name": "default", "template": "<|im_start|>"}]})");
+    const auto listed = open_model_text(folder.path());
+    ASSERT_TRUE(listed) << listed.error().message;
+    EXPECT_NE((*listed)->chat->note(), "") << "the template of the list is one that is not known";
     EXPECT_NE((*text)->notes[0].find("temperature of -3"), std::string::npos) << (*text)->notes[0];
 }
 
