@@ -31,31 +31,45 @@ inline uint32_t nibble_at(const std::byte* packed, int index) {
     return read<uint8_t>(packed + index / 2) >> (index % 2 * 4) & 15u;
 }
 
-// Eight two-bit digits, or eight bits, one to a byte.
-inline uint64_t spread_pairs(uint64_t x) {
-    x = (x | x << 24) & 0x000000ff000000ffu;
-    x = (x | x << 12) & 0x000f000f000f000fu;
-    return (x | x << 6) & 0x0303030303030303u;
+// Packed digits, one to a byte. The processor's own instruction for that (PDEP) is very slow on some.
+struct Spread {
+    uint64_t bits[256];
+    uint64_t seven_bits[128];  // with an eighth that makes the number of ones even
+    uint32_t pairs[256];
+    uint16_t triples[64];
+};
+constexpr uint64_t spread_digits(uint64_t digits, int count, int width) {
+    uint64_t bytes = 0;
+    for (int i = 0; i < count; ++i) bytes |= (digits >> (width * i) & ((1u << width) - 1)) << (8 * i);
+    return bytes;
 }
-inline uint64_t spread_bits(uint64_t x) {
-    x = (x | x << 28) & 0x0000000f0000000fu;
-    x = (x | x << 14) & 0x0003000300030003u;
-    return (x | x << 7) & 0x0101010101010101u;
+constexpr Spread make_spread() {
+    Spread spread = {};
+    for (uint32_t i = 0; i < 256; ++i) {
+        spread.bits[i] = spread_digits(i, 8, 1);
+        spread.pairs[i] = static_cast<uint32_t>(spread_digits(i, 4, 2));
+    }
+    for (uint32_t i = 0; i < 128; ++i) {
+        uint32_t ones = 0;
+        for (int bit = 0; bit < 7; ++bit) ones += i >> bit & 1;
+        spread.seven_bits[i] = spread.bits[i | (ones & 1) << 7];
+    }
+    for (uint32_t i = 0; i < 64; ++i) spread.triples[i] = static_cast<uint16_t>(spread_digits(i, 2, 3));
+    return spread;
 }
-// Four three-bit digits.
-inline uint32_t spread_triples(uint32_t x) {
-    x = (x | x << 10) & 0x003f003fu;
-    return (x | x << 5) & 0x07070707u;
-}
-// The eighth sign makes the number of negative values even.
-inline uint64_t all_signs(uint32_t seven) { return seven | (__builtin_popcount(seven) & 1u) << 7; }
+static constexpr Spread kSpread = make_spread();
 
+// signs: a byte for each level, 1 where it is negative.
 inline void put_eight(uint8_t* levels, uint32_t point, uint64_t signs) {
-    const uint64_t bytes = spread_pairs(point) | spread_bits(signs) << 3;
+    const uint64_t digits = kSpread.pairs[point & 255] | uint64_t{kSpread.pairs[point >> 8]} << 32;
+    const uint64_t bytes = digits | signs << 3;
     __builtin_memcpy(levels, &bytes, sizeof bytes);
 }
-inline void put_four(uint8_t* levels, uint32_t point, uint32_t signs) {
-    const uint32_t bytes = spread_triples(point) | static_cast<uint32_t>(spread_bits(signs)) << 3;
+inline void put_eight(uint8_t* levels, uint32_t point, uint32_t next_point, uint64_t signs) {
+    const uint64_t digits = kSpread.triples[point & 63] | uint64_t{kSpread.triples[point >> 6]} << 16 |
+                            uint64_t{kSpread.triples[next_point & 63]} << 32 |
+                            uint64_t{kSpread.triples[next_point >> 6]} << 48;
+    const uint64_t bytes = digits | signs << 3;
     __builtin_memcpy(levels, &bytes, sizeof bytes);
 }
 
@@ -71,7 +85,7 @@ struct Iq2XxsBlock {
             out.scales[stretch] = quarter * (0.5f + static_cast<float>(signs >> 28));
             for (int i = 0; i < 4; ++i) {
                 const uint32_t point = kIq2XxsGrid[read<uint8_t>(codes + i)];
-                put_eight(out.levels + 32 * stretch + 8 * i, point, all_signs(signs >> (7 * i) & 127));
+                put_eight(out.levels + 32 * stretch + 8 * i, point, kSpread.seven_bits[signs >> (7 * i) & 127]);
             }
         }
     }
@@ -87,7 +101,7 @@ struct Iq2XsBlock {
             out.scales[stretch] = quarter * (0.5f + static_cast<float>(nibble_at(block + 66, stretch)));
             for (int i = 2 * stretch; i < 2 * stretch + 2; ++i) {
                 const uint32_t code = read<uint16_t>(block + 2 + 2 * i);
-                put_eight(out.levels + 8 * i, kIq2XsGrid[code & 511], all_signs(code >> 9));
+                put_eight(out.levels + 8 * i, kIq2XsGrid[code & 511], kSpread.seven_bits[code >> 9]);
             }
         }
     }
@@ -104,7 +118,7 @@ struct Iq2SBlock {
             for (int i = 2 * stretch; i < 2 * stretch + 2; ++i) {
                 const uint32_t high = read<uint8_t>(block + 66 + i / 4) >> (i % 4 * 2) & 3u;
                 put_eight(out.levels + 8 * i, kIq2SGrid[read<uint8_t>(block + 2 + i) | high << 8],
-                          read<uint8_t>(block + 34 + i));
+                          kSpread.bits[read<uint8_t>(block + 34 + i)]);
             }
         }
     }
@@ -120,10 +134,10 @@ struct Iq3XxsBlock {
         for (int stretch = 0; stretch < 8; ++stretch) {
             const uint32_t signs = read<uint32_t>(block + 66 + 4 * stretch);
             out.scales[stretch] = half * (0.5f + static_cast<float>(signs >> 28));
-            for (int i = 0; i < 8; ++i) {
-                const uint32_t point = kIq3XxsGrid[read<uint8_t>(block + 2 + 8 * stretch + i)];
-                const auto eight = static_cast<uint32_t>(all_signs(signs >> (i / 2 * 7) & 127));
-                put_four(out.levels + 32 * stretch + 4 * i, point, eight >> (i % 2 * 4) & 15);
+            for (int i = 0; i < 4; ++i) {
+                const std::byte* codes = block + 2 + 8 * stretch + 2 * i;
+                put_eight(out.levels + 32 * stretch + 8 * i, kIq3XxsGrid[read<uint8_t>(codes)],
+                          kIq3XxsGrid[read<uint8_t>(codes + 1)], kSpread.seven_bits[signs >> (7 * i) & 127]);
             }
         }
     }
@@ -138,10 +152,13 @@ struct Iq3SBlock {
         const float scale = read_f16(block);
         for (int stretch = 0; stretch < 8; ++stretch) {
             out.scales[stretch] = scale * static_cast<float>(1 + 2 * nibble_at(block + 106, stretch));
-            for (int i = 8 * stretch; i < 8 * stretch + 8; ++i) {
-                const uint32_t high = read<uint8_t>(block + 66 + i / 8) >> (i % 8) & 1u;
-                const uint32_t point = kIq3SGrid[read<uint8_t>(block + 2 + i) | high << 8];
-                put_four(out.levels + 4 * i, point, read<uint8_t>(block + 74 + i / 2) >> (i % 2 * 4) & 15u);
+            const uint32_t high = read<uint8_t>(block + 66 + stretch);
+            for (int i = 0; i < 4; ++i) {
+                const std::byte* codes = block + 2 + 8 * stretch + 2 * i;
+                const uint32_t point = kIq3SGrid[read<uint8_t>(codes) | (high >> (2 * i) & 1) << 8];
+                const uint32_t next = kIq3SGrid[read<uint8_t>(codes + 1) | (high >> (2 * i + 1) & 1) << 8];
+                put_eight(out.levels + 32 * stretch + 8 * i, point, next,
+                          kSpread.bits[read<uint8_t>(block + 74 + 4 * stretch + i)]);
             }
         }
     }
@@ -159,7 +176,7 @@ struct Iq1SBlock {
             out.scales[stretch] = eighth * static_cast<float>(2 * (group >> 12 & 7) + 1);
             for (int i = 0; i < 4; ++i) {
                 const uint32_t code = read<uint8_t>(block + 2 + 4 * stretch + i) | (group >> (3 * i) & 7) << 8;
-                put_eight(out.levels + 32 * stretch + 8 * i, kIq1Grid[code], group >> 15 != 0 ? 255 : 0);
+                put_eight(out.levels + 32 * stretch + 8 * i, kIq1Grid[code], kSpread.bits[group >> 15 != 0 ? 255 : 0]);
             }
         }
     }
@@ -182,7 +199,7 @@ struct Iq1MBlock {
             for (int i = 2 * stretch; i < 2 * stretch + 2; ++i) {
                 const uint32_t high = nibble_at(block + 32, i);
                 const uint32_t code = read<uint8_t>(block + i) | (high & 7) << 8;
-                put_eight(out.levels + 8 * i, kIq1Grid[code], high >= 8 ? 255 : 0);
+                put_eight(out.levels + 8 * i, kIq1Grid[code], kSpread.bits[high >= 8 ? 255 : 0]);
             }
         }
     }
