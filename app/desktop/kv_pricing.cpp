@@ -51,6 +51,8 @@ int64_t needed_bytes(const KvSituation& situation, const KvSettings& settings, i
                      [](MemoryLineKind kind) { return kind != MemoryLineKind::checkpoints; });
 }
 
+bool on_gpu(const KvSituation& situation) { return situation.info.place == "gpu"; }
+
 std::string refusal(const KvSituation& situation, const KvChoice& choice, int64_t needed, int64_t budget) {
     return fmt::format(
         "A context of {} tokens in {} needs {}, of which {} are the KV cache; {} are free for it{}. Take a shorter "
@@ -58,7 +60,7 @@ std::string refusal(const KvSituation& situation, const KvChoice& choice, int64_
         group_digits(choice.context_tokens), kv_scheme_name(choice.settings.scheme), bytes_text(needed),
         bytes_text(cache_bytes(situation, choice.settings, choice.context_tokens)),
         bytes_text(std::max<int64_t>(budget, 0)),
-        situation.headroom_bytes > 0
+        situation.headroom_bytes > 0 && !on_gpu(situation)
             ? fmt::format(", with {} left to other programs", bytes_text(situation.headroom_bytes))
             : "");
 }
@@ -78,6 +80,9 @@ std::string consequence(const KvSituation& situation, const KvPrice& price) {
 }  // namespace
 
 int64_t memory_budget(const KvSituation& situation) {
+    if (on_gpu(situation)) {
+        return static_cast<int64_t>(situation.info.free_bytes) - situation.now.other_conversations_bytes;
+    }
     const int64_t held =
         committed(situation.now.memory, [](MemoryLineKind kind) { return kind != MemoryLineKind::weights; });
     return static_cast<int64_t>(situation.machine.available) + held - situation.headroom_bytes;
@@ -163,7 +168,8 @@ std::vector<MemoryLineState> memory_lines(const KvSituation& situation) {
     }
     if (situation.now.other_conversations_bytes > 0) {
         const int64_t bytes = situation.now.other_conversations_bytes;
-        lines.push_back({"other open conversations", "cpu", bytes, bytes, static_cast<int>(lines.size())});
+        lines.push_back({"other open conversations", std::string(situation.info.place), bytes, bytes,
+                         static_cast<int>(lines.size())});
     }
     return lines;
 }

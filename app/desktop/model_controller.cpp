@@ -6,12 +6,15 @@
 #include <filesystem>
 #include <utility>
 
+#include "app/desktop/folder_listing.h"
 #include "app/printable_text.h"
 #include "app/size_text.h"
 #include "kernels/base/cpu_platform.h"
 
 namespace octavo {
 namespace {
+
+constexpr size_t kRecentModels = 8;
 
 std::string file_name(const std::string& path) {
     return path.empty() ? "Pocket (part of this program)" : std::filesystem::path(path).filename().string();
@@ -48,9 +51,8 @@ ModelState::Loaded describe(const ModelLoaded& loaded, const std::string& path) 
 
 }  // namespace
 
-ModelController::ModelController(const Services& services, std::function<void()> changed,
-                                 ModelFinder::OtherPlaces other_places)
-    : services_(services), changed_(std::move(changed)), finder_(services_, changed_, std::move(other_places)) {
+ModelController::ModelController(const Services& services, std::function<void()> changed)
+    : services_(services), changed_(std::move(changed)) {
     services_.ask_files(
         [] {
             const Result<std::unique_ptr<Backend>> cuda = open_backend({DeviceChoice::cuda, 1});
@@ -66,14 +68,23 @@ void ModelController::remember(const Settings& settings) {
     last_path_ = settings.text("model_path").value_or("");
     device_ = settings.text("device").value_or("auto");
     if (!parse_device(device_)) device_ = "auto";
-    finder_.remember(settings);
+    for (const std::string& path : settings.texts("recent_models").value_or(std::vector<std::string>{}))
+        if (recent_.size() < kRecentModels) recent_.push_back({path, file_name(path), "", 0, ""});
+    for (const std::string& folder : settings.texts("model_folders").value_or(std::vector<std::string>{}))
+        folders_.push_back({folder, {}, false, ""});
+    rescan();
 }
 
 void ModelController::save() const {
     Settings settings;
     settings.set_text("model_path", last_path_);
     settings.set_text("device", device_);
-    finder_.save_to(settings);
+    std::vector<std::string> paths;
+    for (const ModelFileItem& item : recent_) paths.push_back(item.path);
+    settings.set_texts("recent_models", paths);
+    paths.clear();
+    for (const ModelState::Folder& folder : folders_) paths.push_back(folder.path);
+    settings.set_texts("model_folders", paths);
     services_.store.post([settings](Store& store) { return store.save_settings(settings); });
 }
 
@@ -106,16 +117,60 @@ void ModelController::set_device(const std::string& id) {
 }
 
 void ModelController::add_folder(const std::string& folder) {
-    finder_.add_folder(folder);
+    const bool known = std::any_of(folders_.begin(), folders_.end(),
+                                   [&](const ModelState::Folder& each) { return each.path == folder; });
+    if (!known) folders_.push_back({folder, {}, false, ""});
     save();
+    scan(folder);
 }
 
 void ModelController::remove_folder(const std::string& folder) {
-    finder_.remove_folder(folder);
+    std::erase_if(folders_, [&](const ModelState::Folder& each) { return each.path == folder; });
     save();
+    changed_();
 }
 
-void ModelController::rescan() { finder_.search(); }
+void ModelController::rescan() {
+    for (const ModelState::Folder& folder : folders_) scan(folder.path);
+    describe_recent();
+}
+
+void ModelController::scan(const std::string& folder) {
+    for (ModelState::Folder& each : folders_)
+        if (each.path == folder) each.scanning = true;
+    services_.ask_files([folder] { return scan_model_folder(folder); },
+                        [this, folder](ModelState::Folder scanned) {
+                            for (ModelState::Folder& each : folders_)
+                                if (each.path == folder) each = std::move(scanned);
+                            changed_();
+                        });
+    changed_();
+}
+
+void ModelController::describe_recent() {
+    std::vector<std::string> paths;
+    for (const ModelFileItem& item : recent_) paths.push_back(item.path);
+    services_.ask_files(
+        [paths] {
+            std::vector<ModelFileItem> items;
+            for (const std::string& path : paths) items.push_back(describe_model_file(path));
+            return items;
+        },
+        [this](std::vector<ModelFileItem> items) {
+            for (ModelFileItem& item : items)
+                for (ModelFileItem& recent : recent_)
+                    if (recent.path == item.path) recent = std::move(item);
+            changed_();
+        });
+}
+
+void ModelController::note_recent(const std::string& path) {
+    if (path.empty()) return;  // the bundled one is always there
+    std::erase_if(recent_, [&](const ModelFileItem& item) { return item.path == path; });
+    recent_.insert(recent_.begin(), {path, file_name(path), "", 0, ""});
+    if (recent_.size() > kRecentModels) recent_.resize(kRecentModels);
+    describe_recent();
+}
 
 void ModelController::on(const ModelLoading& event) {
     if (!loading_) return;
@@ -129,7 +184,7 @@ void ModelController::on(const ModelLoaded& event) {
     path_ = last_path_;
     loading_.reset();
     error_.clear();
-    finder_.used(path_);
+    note_recent(path_);
     save();
     for (const std::string& note : event.notes)
         services_.notices.add(NoticeKind::information, note, "model note " + note);
@@ -156,7 +211,8 @@ void ModelController::fill(ModelState& state) const {
     state.devices = {{"auto", "Automatic", ""}, {"cpu", "Processor (CPU)", ""}};
     state.devices.push_back({"cuda", "NVIDIA GPU (CUDA)", cuda_problem_});
     state.device = device_;
-    finder_.fill(state);
+    state.recent = recent_;
+    state.folders = folders_;
     state.machine = machine_text();
 }
 

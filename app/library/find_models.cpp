@@ -62,10 +62,7 @@ class Finder {
 
     FoundModels run() {
         const bool ollama = place_.layout == PlaceLayout::ollama;
-        const fs::path root = ollama ? place_.folder / "manifests" : place_.folder;
-        std::error_code error;
-        if (ollama && !fs::exists(root, error)) return {};  // Ollama has no models yet
-        walk_.run(root, [&](const FolderWalk::Folder& folder) {
+        walk_.run(ollama ? place_.folder / "manifests" : place_.folder, [&](const FolderWalk::Folder& folder) {
             if (ollama)
                 read_manifests(folder);
             else

@@ -52,6 +52,17 @@ TEST_F(KvPricing, SaysWhatAChoiceTakesBeforeItIsApplied) {
     EXPECT_NE(price.sentence.find("1,000 tokens are converted"), std::string::npos) << price.sentence;
 }
 
+TEST_F(KvPricing, OnAGpuItsOwnMemoryCounts) {
+    situation_.info.place = "gpu";
+    situation_.info.free_bytes = static_cast<size_t>(700 * kMiB);
+    situation_.headroom_bytes = 2048 * kMiB;  // of the system's memory
+    EXPECT_EQ(memory_budget(situation_), 700 * kMiB);
+    EXPECT_FALSE(price_choice(situation_, {settings("f16"), KvEqualise::off, 262144}).fits);
+    EXPECT_TRUE(price_choice(situation_, {settings("q4_0"), KvEqualise::off, 262144}).fits);
+    situation_.now.other_conversations_bytes = 600 * kMiB;
+    EXPECT_FALSE(price_choice(situation_, {settings("q4_0"), KvEqualise::off, 262144}).fits);
+}
+
 TEST_F(KvPricing, RefusesWithTheBytesWantedAndFree) {
     situation_.machine.available = 100 * kMiB;
     situation_.headroom_bytes = 20 * kMiB;
