@@ -1,36 +1,104 @@
 // What the kernels of attention share: the operation as they take it, and the partial results of a split sequence.
 #pragma once
 
-#include "kernels/cuda/kv_layout.cuh"
+#include "kernels/cuda/attention_source.cuh"
 
 namespace octavo::cuda {
 
-inline constexpr int kSpecialSplits = 2;
+inline constexpr float kLog2E = 1.44269504f;
 
-// One pass's attention, split over the sequence: each split takes a share of the tiles of cells, a whole number of them
-// for each warp of a block. Tiles with FP16 copies take longer: where there are many splits the first few, which start
-// first, take only those, and the others share what is read from the bulk throughout. How many splits there are depends
-// on the pass and the GPU only, so the same calls add up the same parts in the same order.
+// One pass's attention for rows of 256 values, split over the sequence. How many splits there are depends on the pass
+// and the GPU only, and which tiles each takes on the position too, so the same calls add up the same parts in the same
+// order.
 struct SplitAttention {
     Cache cache;
-    const f16_bits* fresh_k;  // [T][kv_heads][head_dim] the pass's own cells; nullptr where nothing reads copies
+    const f16_bits* fresh_k;  // [T][kv_heads][256] the pass's own cells; nullptr where nothing reads copies
     const f16_bits* fresh_v;
-    const float* new_k;  // [kv_heads][head_dim] instead, of a pass of one cell; nullptr for more
+    const float* new_k;  // [kv_heads][256] instead, of a pass of one cell; nullptr for more
     const float* new_v;
     const int64_t* first_cell;
-    const float* q;  // [T][heads][head_dim]
+    const float* q;  // [T][heads][256]
+    int tokens;
     int heads;
     int splits;
-    int special_splits;  // 0: every split takes tiles as they come
-    float* sums;         // [T][heads][splits][head_dim], of exp2(score - largest) v
-    float2* softmax;     // [T][heads][splits]: largest score (in bits, -infinity: no cells), sum of weights
+    float* sums;      // [T][heads][splits][256], of exp2(score - largest) v
+    float2* softmax;  // [T][heads][splits]: largest score (in bits, -infinity: no cells), sum of weights
 };
 
-// Runs the kernel of the formats; rows of 256 values. `blocks` [splits][kv_heads * column groups][T].
-void run_tensor_attention(const SplitAttention& op, int tokens, cudaStream_t stream);
-// kSpecialSplits where that kernel reads the bulk apart from the copies, else 0.
-int special_splits(const SplitAttention& op);
-// Blocks of it that a multiprocessor holds at once.
-int tensor_attention_blocks(const SplitAttention& op);
+// Of one token, or of each of a few by itself: attention_decode.cu. Sums come out of the cache's basis.
+int decode_splits(const SplitAttention& op, int multiprocessors);
+void run_decode_attention(const SplitAttention& op, cudaStream_t stream);
+
+// Of many tokens, which share what is read: attention_prefill.cu. Sums are in the cache's basis.
+int prefill_splits(const SplitAttention& op, int multiprocessors);
+void run_prefill_attention(const SplitAttention& op, cudaStream_t stream);
+
+// Let their kernels take the shared memory that they need. Once, before anything else.
+void prepare_decode_attention();
+void prepare_prefill_attention();
+
+__device__ inline float exp2_fast(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+// The last step: shares are added up, come out of the cache's basis (where they have not yet) and are gated.
+struct Finish {
+    const float* sums;  // as in SplitAttention
+    const float2* softmax;
+    int splits;
+    const float* q_gate;   // [T][heads][2 * 256]
+    const float* v_scale;  // [kv_heads][256]; nullptr: ones
+    float* out;            // [T][heads][256]
+    int tokens;
+    int heads;
+    int kv_heads;
+    bool rotate;
+};
+void finish_decode_attention(const Finish& op, cudaStream_t stream);   // of many splits, out of the basis already
+void finish_prefill_attention(const Finish& op, cudaStream_t stream);  // of a few
+
+// In float32, value by value, for rows of up to 1024 values of any format: attention_float32.cu.
+struct Float32Attention {
+    Cache cache;
+    const f16_bits* fresh_k;
+    const f16_bits* fresh_v;
+    const int64_t* first_cell;
+    const float* q;
+    const float* q_gate;
+    const float* v_scale;
+    float* out;
+    int tokens;
+    int heads;
+    int group;  // of the transform of V; 1: none
+};
+void run_float32_attention(const Float32Attention& op, cudaStream_t stream);
+
+// Out of the cache's basis: x[i] is value lane + 32 i of a row of 256.
+__device__ inline void rotate_row(float (&x)[8]) {
+    const int lane = threadIdx.x % kWarp;
+#pragma unroll
+    for (int half = 1; half < kWarp; half *= 2) {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            const float other = __shfl_xor_sync(kAllLanes, x[i], half);
+            x[i] = (lane & half) != 0 ? other - x[i] : x[i] + other;
+        }
+    }
+#pragma unroll
+    for (int half = 1; half < 8; half *= 2) {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            if ((i & half) != 0) continue;
+            const float a = x[i];
+            const float b = x[i + half];
+            x[i] = a + b;
+            x[i + half] = a - b;
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 8; ++i) x[i] *= 1.0f / 16;  // sqrt(256)
+}
 
 }  // namespace octavo::cuda

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "kernels/base/memory_error.h"
-#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/gated_delta.cuh"
+#include "kernels/cuda/gemm.cuh"
 
 namespace octavo {
 
@@ -57,6 +59,10 @@ Status CudaBackend::start(const CudaOptions& options) {
     if (Status status = memory_.start(kDevice, stream_, static_cast<size_t>(options.budget_bytes)); !status) {
         return status;
     }
+    prepare_decode_attention();
+    prepare_prefill_attention();
+    prepare_chunked();
+    prepare_gemm();
     float32_ = options.float32;
     // Code for an older GPU may run here: what it lacks counts.
     compute_capability_ = std::min(10 * properties.major + properties.minor, attributes.ptxVersion);

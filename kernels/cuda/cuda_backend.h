@@ -1,6 +1,6 @@
 // The CUDA back end: each operation becomes a few kernels on one stream, behind the caller; `finish` waits. One file a
 // group of operations: matmul.cu, moe.cu, pointwise.cu, kv_store.cu, kv_load.cu, attention.cu, causal_conv.cu,
-// gated_delta.cu.
+// gated_delta.cu (its chunked form: gated_delta_chunked.cu).
 //
 // Arithmetic: float32, multiplications fused only where a kernel says fmaf. Unless CudaOptions::float32 is set,
 // products of many tokens take 16-bit factors to the tensor cores (but F32 weights do not), and attention reads FP16

@@ -1,8 +1,7 @@
-// The delta rule, recurrent in every form: columns of the state do not depend on each other, so a warp carries four of
-// them through all tokens in registers, and the state is read and written once a call. The chunked form would only pay
-// where tokens were long compared with that.
+// The delta rule. Recurrent form: columns of the state do not depend on each other, so a warp carries four of them
+// through all tokens in registers, and the state is read and written once a call.
 #include "kernels/cuda/cuda_backend.h"
-#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/gated_delta.cuh"
 
 namespace octavo::cuda {
 namespace {
@@ -11,15 +10,7 @@ constexpr int kColumns = 4;         // of the state, to a warp
 constexpr int kWarps = 4;           // to a block
 constexpr int kMaxKeysPerLane = 8;  // key_dim <= 256
 
-// What a pass prepares: q and k normalised, decay and write strength of every value head.
-struct Prepared {
-    float* q;      // [T][key_heads][key_dim], times 1/sqrt(key_dim)
-    float* k;      // [T][key_heads][key_dim]
-    float* decay;  // [T][value_heads]: exp(g)
-    float* beta;   // [T][value_heads]
-};
-
-__global__ void prepare_kernel(GatedDelta op, Prepared to) {
+__global__ void prepare_kernel(GatedDelta op, Prepared to, bool chunked) {
     __shared__ float shared[kWarp];
     const int64_t token = blockIdx.y;
     const int64_t width = 2 * int64_t{op.key_heads} * op.key_dim + int64_t{op.value_heads} * op.value_dim;
@@ -28,7 +19,8 @@ __global__ void prepare_kernel(GatedDelta op, Prepared to) {
         for (int head = threadIdx.x; head < op.value_heads; head += blockDim.x) {
             const int64_t at = token * op.value_heads + head;
             to.beta[at] = sigmoid(op.b[at]);
-            to.decay[at] = expf(op.a_scale[head] * softplus(op.a[at] + op.dt_bias[head]));
+            const float g = op.a_scale[head] * softplus(op.a[at] + op.dt_bias[head]);
+            to.decay[at] = chunked ? g : expf(g);
         }
         return;
     }
@@ -142,14 +134,24 @@ __global__ void __launch_bounds__(kWarps* kWarp) recurrent_kernel(GatedDelta op,
 }  // namespace
 
 void CudaBackend::gated_delta(const GatedDelta& op) {
+    constexpr int kManyTokens = 64;
+    const bool wanted = op.form == DeltaForm::chunked || (op.form == DeltaForm::automatic && op.tokens >= kManyTokens);
+    const bool chunked = wanted && !float32_ && compute_capability_ >= 80 && runs_chunked(op);
     const int64_t keys = int64_t{op.tokens} * op.key_heads * op.key_dim;
-    const int64_t gates = int64_t{op.tokens} * op.value_heads;
-    auto* const base = reinterpret_cast<float*>(scratch((2 * keys + 2 * gates) * static_cast<int64_t>(sizeof(float))));
+    const int64_t gates = (int64_t{op.tokens} * op.value_heads + 3) / 4 * 4;
+    const int64_t prepared_bytes = (2 * keys + 2 * gates) * static_cast<int64_t>(sizeof(float));
+    std::byte* const base = scratch(prepared_bytes + (chunked ? chunked_scratch_bytes(op) : 0));
     if (base == nullptr) return;
-    const Prepared prepared{base, base + keys, base + 2 * keys, base + 2 * keys + gates};
+    auto* const floats = reinterpret_cast<float*>(base);
+    const Prepared prepared{floats, floats + keys, floats + 2 * keys, floats + 2 * keys + gates};
     const dim3 rows(static_cast<unsigned>(2 * op.key_heads + 1), static_cast<unsigned>(op.tokens));
-    prepare_kernel<<<rows, 128, 0, stream_>>>(op, prepared);
+    prepare_kernel<<<rows, 128, 0, stream_>>>(op, prepared, chunked);
     launched();
+    if (chunked) {
+        run_chunked(op, prepared, base + prepared_bytes, stream_);
+        launched();
+        return;
+    }
     const dim3 grid(static_cast<unsigned>(ceil_div(op.value_dim, kColumns * kWarps)),
                     static_cast<unsigned>(op.value_heads));
     const int per_lane = ceil_div(op.key_dim, kWarp);

@@ -9,10 +9,13 @@ namespace octavo::cuda {
 struct Gemm {
     DeviceMatrix w;  // of group 0
     const float* x = nullptr;
-    int64_t x_stride = 0;  // floats
+    int64_t x_stride = 0;               // floats
+    const uint16_t* factors = nullptr;  // x as make_factors writes it; nullptr: float32 throughout
+    int64_t factor_stride = 0;
     float* y = nullptr;
     int64_t y_stride = 0;
-    int tokens = 0;  // most of a group
+    int tokens = 0;        // most of a group
+    int usual_tokens = 0;  // of a group
     bool accumulate = false;
 
     // Groups: group g has matrix w.data + g * group_bytes and the list entries [starts[g], starts[g + 1]).
@@ -25,6 +28,13 @@ struct Gemm {
 
 // In float32 throughout, or with 16-bit factors on the tensor cores. F32 weights always stay float32: files keep those
 // so whose rounding would be felt, such as the router, where it changes the choice of experts.
-void run_gemm(const Gemm& gemm, bool float32, cudaStream_t stream);
+void run_gemm(const Gemm& gemm, cudaStream_t stream);
+
+// x [rows][cols] as factors [rows][factor_stride(cols)], zeros behind the last column.
+inline int64_t factor_stride(int64_t cols) { return (cols + 7) / 8 * 8; }
+inline int64_t factor_bytes(int64_t rows, int64_t cols) { return rows * factor_stride(cols) * 2; }
+void make_factors(const float* x, int64_t rows, int64_t cols, int64_t stride, uint16_t* factors, cudaStream_t stream);
+
+void prepare_gemm();  // once, before anything else
 
 }  // namespace octavo::cuda

@@ -100,16 +100,27 @@ bool CudaBackend::reads(const Matrix& w) const { return device_reads(w); }
 
 void CudaBackend::matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) {
     if (tokens > kFewTokens) {
+        if (targets.empty()) return;
+        const int64_t cols = targets.front().w.cols;
+        uint16_t* factors = nullptr;
+        if (!float32_) {
+            factors = reinterpret_cast<uint16_t*>(scratch(std::max<int64_t>(256, factor_bytes(tokens, cols))));
+            if (factors == nullptr) return;
+            make_factors(x, tokens, cols, cols, factors, stream_);
+            launched();
+        }
         for (const MatmulTarget& target : targets) {
             Gemm gemm;
             gemm.w = device_matrix(target.w);
             gemm.x = x;
-            gemm.x_stride = target.w.cols;
+            gemm.x_stride = cols;
+            gemm.factors = factors;
+            gemm.factor_stride = factor_stride(cols);
             gemm.y = target.y;
             gemm.y_stride = target.y_stride;
-            gemm.tokens = tokens;
+            gemm.tokens = gemm.usual_tokens = tokens;
             gemm.accumulate = target.accumulate;
-            run_gemm(gemm, float32_, stream_);
+            run_gemm(gemm, stream_);
             launched();
         }
         return;

@@ -226,6 +226,7 @@ struct Scratch {
     int32_t *starts, *tokens, *slots;
     float *gate, *up;         // [entries][ff]; also of the shared block
     float *results, *shared;  // [entries][hidden], [T][hidden]
+    uint16_t* factors;        // of x [T][hidden], then of the inner values [entries][ff]
     int64_t bytes;
 
     Scratch(const Moe& op, std::byte* base) {
@@ -246,6 +247,9 @@ struct Scratch {
             up = parts.take<float>(inner);
             results = parts.take<float>(entries * op.hidden);
             shared = parts.take<float>(shared_ff > 0 ? op.tokens * int64_t{op.hidden} : 0);
+            factors =
+                parts.take<uint16_t>(std::max({op.tokens * factor_stride(op.hidden), entries * factor_stride(expert_ff),
+                                               op.tokens * factor_stride(shared_ff)}));
         }
         bytes = parts.bytes();
     }
@@ -273,14 +277,21 @@ void few_tokens(const Moe& op, int top_k, const Scratch& s, cudaStream_t stream)
 }
 
 // inner = silu(gate x) * (up x), then down; groups as in `shape`, whose x and lists are those of the first products.
-void block_products(const Blocks& blocks, Gemm shape, int64_t entries, const Scratch& s, float* results,
+void block_products(const Blocks& blocks, Gemm shape, int64_t entries, int64_t x_rows, const Scratch& s, float* results,
                     const int32_t* result_rows, bool float32, cudaStream_t stream) {
+    const auto take_factors = [&](int64_t rows, int64_t cols) {
+        if (float32) return;
+        make_factors(shape.x, rows, cols, shape.x_stride, s.factors, stream);
+        shape.factors = s.factors;
+        shape.factor_stride = factor_stride(cols);
+    };
     const int64_t ff = blocks.gate.rows;
     shape.y_stride = ff;
+    take_factors(x_rows, blocks.gate.cols);
     for (const auto& [w, y] : {std::pair(blocks.gate, s.gate), std::pair(blocks.up, s.up)}) {
         shape.w = w;
         shape.y = y;
-        run_gemm(shape, float32, stream);
+        run_gemm(shape, stream);
     }
     constexpr int kThreads = 256;
     const auto grid = static_cast<unsigned>(ceil_div<int64_t>(entries * ff, kThreads));
@@ -289,17 +300,18 @@ void block_products(const Blocks& blocks, Gemm shape, int64_t entries, const Scr
     shape.x = s.gate;
     shape.x_stride = ff;
     shape.x_tokens = nullptr;
+    take_factors(entries, ff);
     shape.y = results;
     shape.y_stride = blocks.down.rows;
     shape.y_tokens = result_rows;
-    run_gemm(shape, float32, stream);
+    run_gemm(shape, stream);
 }
 
 void many_tokens(const Moe& op, int top_k, const Scratch& s, bool float32, cudaStream_t stream) {
     Gemm shape;
     shape.x = op.x;
     shape.x_stride = op.hidden;
-    shape.tokens = op.tokens;
+    shape.tokens = shape.usual_tokens = op.tokens;
     const int experts = static_cast<int>(op.experts.size());
     const int entries = op.tokens * top_k;
     if (top_k > 0) {
@@ -312,10 +324,12 @@ void many_tokens(const Moe& op, int top_k, const Scratch& s, bool float32, cudaS
         grouped.group_bytes = blocks.distance;
         grouped.starts = s.starts;
         grouped.x_tokens = s.tokens;
-        block_products(blocks, grouped, entries, s, s.results, s.slots, float32, stream);
+        grouped.usual_tokens = ceil_div(entries, experts);
+        block_products(blocks, grouped, entries, op.tokens, s, s.results, s.slots, float32, stream);
     }
     if (op.shared != nullptr) {
-        block_products(blocks_of(std::span(op.shared, 1)), shape, op.tokens, s, s.shared, nullptr, float32, stream);
+        block_products(blocks_of(std::span(op.shared, 1)), shape, op.tokens, op.tokens, s, s.shared, nullptr, float32,
+                       stream);
     }
     constexpr int kThreads = 256;
     const dim3 grid(static_cast<unsigned>(ceil_div(op.hidden, kThreads)), static_cast<unsigned>(op.tokens));

@@ -74,7 +74,7 @@ struct Layer {
     std::vector<Buffer> memory;
 };
 
-Layer make_layer(const Machine& machine, KvFormat k, KvFormat v, int64_t cells, bool overlay) {
+Layer make_layer(const Machine& machine, KvFormat k, KvFormat v, int64_t cells, int64_t window) {
     Layer layer;
     const auto take = [&](int64_t bytes) -> std::byte* {
         if (bytes == 0) return nullptr;
@@ -96,12 +96,12 @@ Layer make_layer(const Machine& machine, KvFormat k, KvFormat v, int64_t cells, 
     layer.view.head_dim = kDim;
     layer.view.k = side(k);
     layer.view.v = side(v);
-    if (overlay) {
+    if (window > 0) {
         layer.view.overlay.sinks = 64;
-        layer.view.overlay.window = 128;
+        layer.view.overlay.window = window;
         for (f16_bits** part : {&layer.view.overlay.sink_k, &layer.view.overlay.sink_v, &layer.view.overlay.ring_k,
                                 &layer.view.overlay.ring_v}) {
-            *part = reinterpret_cast<f16_bits*>(take(128 * row));
+            *part = reinterpret_cast<f16_bits*>(take(std::max<int64_t>(64, window) * row));
         }
     }
     return layer;
@@ -110,7 +110,7 @@ Layer make_layer(const Machine& machine, KvFormat k, KvFormat v, int64_t cells, 
 struct Scheme {
     const char* name;
     KvFormat k, v;
-    bool copies = true;  // FP16 window and sinks, where the format has them
+    int64_t window = 128;  // FP16 copies beside 64 sinks, where the format has them; 0: none of either
 };
 constexpr Scheme kSchemes[] = {
     {"f16", KvFormat::f16, KvFormat::f16},
@@ -118,7 +118,8 @@ constexpr Scheme kSchemes[] = {
     {"q8_0", KvFormat::q8_0, KvFormat::q8_0},
     {"q6_0", KvFormat::q6_0, KvFormat::q6_0},
     {"q4_0", KvFormat::q4_0, KvFormat::q4_0},
-    {"q4_0, no copies", KvFormat::q4_0, KvFormat::q4_0, false},
+    {"q4_0, no copies", KvFormat::q4_0, KvFormat::q4_0, 0},
+    {"q4_0, window 1024", KvFormat::q4_0, KvFormat::q4_0, 1024},
     {"q2k", KvFormat::q2c, KvFormat::q4_0},
     {"k=q8_0,v=q4_0", KvFormat::q8_0, KvFormat::q4_0},
     {"fp8_e4m3", KvFormat::fp8_e4m3, KvFormat::fp8_e4m3},
@@ -137,11 +138,11 @@ void time_attention(const Machine& machine, int64_t cells, bool all) {
     const Buffer out = on_device(machine, kHeads * kDim * sizeof(float));
     for (const Scheme& scheme : kSchemes) {
         const std::string name = fmt::format("attention {} {}K", scheme.name, cells / 1024);
-        if (!machine.wants(name) || (!all && &scheme - kSchemes > 7)) continue;
+        if (!machine.wants(name) || (!all && &scheme - kSchemes > 8)) continue;
         std::vector<Layer> layers;
         for (int i = 0; i < kLayers; ++i) {
             layers.push_back(
-                make_layer(machine, scheme.k, scheme.v, cells, scheme.copies && !kv_format_spec(scheme.v).raw()));
+                make_layer(machine, scheme.k, scheme.v, cells, kv_format_spec(scheme.v).raw() ? 0 : scheme.window));
         }
         const auto rows = [&](const Layer& layer, int64_t first, int count) {
             return KvRows{layer.view, first, count, k.as<float>(), v.as<float>()};
@@ -178,13 +179,13 @@ void time_attention(const Machine& machine, int64_t cells, bool all) {
     }
 }
 
-void time_prefill_attention(const Machine& machine, KvFormat format, int64_t depth) {
+void time_prefill_attention(const Machine& machine, KvFormat k_format, KvFormat v_format, int64_t depth) {
     constexpr int kTokens = 512;
-    const std::string name =
-        fmt::format("prefill attention {} {} at {}K", kv_format_spec(format).name, kTokens, depth / 1024);
+    const std::string name = fmt::format("prefill attention {}/{} {} at {}K", kv_format_spec(k_format).name,
+                                         kv_format_spec(v_format).name, kTokens, depth / 1024);
     if (!machine.wants(name)) return;
     Backend& backend = *machine.backend;
-    const Layer layer = make_layer(machine, format, format, depth + kTokens, false);
+    const Layer layer = make_layer(machine, k_format, v_format, depth + kTokens, 0);
     Buffer k = floats_on_device(machine, kTokens * kKvHeads * kDim, 1);
     Buffer v = floats_on_device(machine, kTokens * kKvHeads * kDim, 2);
     const Buffer q = floats_on_device(machine, kTokens * kHeads * kDim, 3);
@@ -234,8 +235,9 @@ void time_matmul(const Machine& machine, WeightType type, int64_t rows, int64_t 
                100 * gb_per_s / machine.gb_per_s, tflops);
 }
 
-void time_delta(const Machine& machine, int tokens) {
-    const std::string name = fmt::format("gated delta {} tokens", tokens);
+void time_delta(const Machine& machine, int tokens, DeltaForm form) {
+    const std::string name =
+        fmt::format("gated delta {} tokens, {}", tokens, form == DeltaForm::recurrent ? "recurrent" : "chunked");
     if (!machine.wants(name)) return;
     constexpr int kKeyHeads = 16, kValueHeads = 32, kState = 128;
     Backend& backend = *machine.backend;
@@ -254,7 +256,7 @@ void time_delta(const Machine& machine, int tokens) {
     const double ms = median_ms(backend, 10, [&] {
         backend.gated_delta({tokens, kKeyHeads, kValueHeads, kState, kState, qkv.as<float>(), b.as<float>(),
                              a.as<float>(), a_scale.as<float>(), bias.as<float>(), map.as<int32_t>(), state.as<float>(),
-                             out.as<float>(), DeltaForm::automatic});
+                             out.as<float>(), form});
     });
     fmt::print("{:<32} {:>8.4f} ms\n", name, ms);
 }
@@ -276,8 +278,11 @@ int run(const std::string& only) {
     for (const int64_t cells : {int64_t{32768}, int64_t{131072}, int64_t{262144}})
         time_attention(machine, cells, cells == 131072);
     for (const int64_t depth : {int64_t{0}, int64_t{32768}}) {
-        time_prefill_attention(machine, KvFormat::bf16, depth);
-        time_prefill_attention(machine, KvFormat::q4_0, depth);
+        for (const KvFormat format : {KvFormat::f16, KvFormat::bf16, KvFormat::q8_0, KvFormat::q6_0, KvFormat::q4_0}) {
+            time_prefill_attention(machine, format, format, depth);
+        }
+        time_prefill_attention(machine, KvFormat::q2c, KvFormat::q4_0, depth);
+        time_prefill_attention(machine, KvFormat::q4_nl, KvFormat::q4_nl, depth);
     }
     for (const WeightType type : {WeightType::bf16, WeightType::q8_0}) {
         time_matmul(machine, type, 8192, 2048, 1);
@@ -285,8 +290,12 @@ int run(const std::string& only) {
         time_matmul(machine, type, 248320, 2048, 1);
         time_matmul(machine, type, 8192, 2048, 512);
         time_matmul(machine, type, 8192, 2048, 4096);
+        time_matmul(machine, type, 8192, 8192, 8192);
     }
-    for (const int tokens : {1, 512}) time_delta(machine, tokens);
+    time_delta(machine, 1, DeltaForm::recurrent);
+    for (const int tokens : {64, 512, 4096}) {
+        for (const DeltaForm form : {DeltaForm::recurrent, DeltaForm::chunked}) time_delta(machine, tokens, form);
+    }
     return 0;
 }
 

@@ -40,13 +40,23 @@ double largest(const Values& values) {
     return result;
 }
 
+// Of root mean squares.
+double relative_error(const Values& got, const Values& want) {
+    double error = 0, size = 0;
+    for (size_t i = 0; i < want.size(); ++i) {
+        error += std::pow(double{got[i]} - want[i], 2);
+        size += std::pow(double{want[i]}, 2);
+    }
+    return std::sqrt(error / size);
+}
+
 TEST_F(CudaTest, ProductsOfManyTokens) {
     for (const WeightTypeSpec& spec : weight_types()) {
-        for (const int tokens : {5, 64, 70}) {
+        for (const int tokens : {5, 64, 70, 150}) {
             for (const int64_t cols : {32, 160, 2048}) {
                 if (!cuda_->reads(Matrix{spec.type}) || cols % spec.block_values != 0) continue;
                 SCOPED_TRACE(testing::Message() << spec.name << ", tokens " << tokens << ", cols " << cols);
-                const int64_t rows = 67;
+                const int64_t rows = tokens < 100 ? 67 : 200;
                 const TestMatrix w(spec.type, rows, cols, InputFamily::gaussian, 1);
                 const Values x = make_input(InputFamily::outliers, tokens * cols, 2);
                 Values got = poisoned(static_cast<size_t>(tokens * rows));
@@ -111,7 +121,9 @@ class AttentionCase {
 
     Values attend(Backend& backend, KvMemory& memory) {
         Values out = poisoned(q_.size());
-        const KvRows fresh = rows(memory.view());
+        KvRows fresh = rows(memory.view());
+        fresh.cache.masked_first = masked_first_;
+        fresh.cache.masked_cells = masked_cells_;
         backend.attention({.cache = fresh.cache,
                            .first_cell = shape_.before,
                            .tokens = shape_.tokens,
@@ -125,6 +137,8 @@ class AttentionCase {
         return out;
     }
 
+    void mask(int64_t first, int64_t cells) { masked_first_ = first, masked_cells_ = cells; }
+
     const KvShape& memory_shape() const { return memory_shape_; }
 
   private:
@@ -134,13 +148,15 @@ class AttentionCase {
     }
 
     Shape shape_;
+    int64_t masked_first_ = 0, masked_cells_ = 0;
     KvShape memory_shape_;
     Values k_, v_, q_, gate_;
 };
 
 constexpr Shape kShapes[] = {
-    {0, 1, 4, 0, 0, 0},       {31, 1, 16, 4, 16, 0}, {300, 1, 16, 0, 0, 0},   {415, 1, 6, 40, 100, 350},
-    {700, 1, 16, 64, 128, 0}, {95, 3, 4, 5, 33, 0},  {100, 40, 4, 20, 50, 0}, {0, 70, 2, 0, 20, 0},
+    {0, 1, 4, 0, 0, 0},         {31, 1, 16, 4, 16, 0},     {300, 1, 16, 0, 0, 0},   {415, 1, 6, 40, 100, 350},
+    {700, 1, 16, 64, 128, 0},   {95, 3, 4, 5, 33, 0},      {100, 40, 4, 20, 50, 0}, {0, 70, 2, 0, 20, 0},
+    {5000, 1, 16, 64, 1024, 0}, {1200, 37, 6, 64, 128, 0}, {900, 5, 20, 3, 0, 0},
 };
 
 TEST_F(CudaTest, AttentionOfEveryPairOfFormats) {
@@ -159,12 +175,7 @@ TEST_F(CudaTest, AttentionOfEveryPairOfFormats) {
                 const Values want = test_case.attend(*reference_, memory);
                 const Values got = test_case.attend(*cuda_, memory);
                 EXPECT_TRUE(within(got, want, 1.5e-2 * largest(want), {{"value", std::ssize(want)}}));
-                double error = 0, size = 0;
-                for (size_t j = 0; j < want.size(); ++j) {
-                    error += std::pow(double{got[j]} - want[j], 2);
-                    size += std::pow(double{want[j]}, 2);
-                }
-                EXPECT_LE(std::sqrt(error / size), 5e-3);
+                EXPECT_LE(relative_error(got, want), 5e-3);
             }
             ++seed;
         }
@@ -172,12 +183,61 @@ TEST_F(CudaTest, AttentionOfEveryPairOfFormats) {
 }
 
 TEST_F(CudaTest, AttentionIsTheSameBitsTwice) {
-    for (const KvFormat format : {KvFormat::bf16, KvFormat::q4_0, KvFormat::q4_nl}) {
-        AttentionCase test_case({3000, 1, 16, 64, 128, 0}, format, format, 9);
-        KvMemory memory(test_case.memory_shape());
-        test_case.fill(*reference_, memory);
-        const Values first = test_case.attend(*cuda_, memory);
-        EXPECT_TRUE(same_bits(test_case.attend(*cuda_, memory), first, {{"value", std::ssize(first)}}));
+    for (const int tokens : {1, 50}) {
+        for (const KvFormat format : {KvFormat::bf16, KvFormat::q8_0, KvFormat::q4_0, KvFormat::q4_nl}) {
+            AttentionCase test_case({3000, tokens, 16, 64, 128, 0}, format, format, 9);
+            KvMemory memory(test_case.memory_shape());
+            test_case.fill(*reference_, memory);
+            const Values first = test_case.attend(*cuda_, memory);
+            EXPECT_TRUE(same_bits(test_case.attend(*cuda_, memory), first, {{"value", std::ssize(first)}}));
+        }
+    }
+}
+
+// The recall test's control: cells that nobody may see.
+TEST_F(CudaTest, AttentionPassesOverMaskedCells) {
+    for (const int tokens : {1, 20}) {
+        for (const KvFormat format : {KvFormat::f16, KvFormat::q4_0, KvFormat::q2c}) {
+            AttentionCase test_case({400, tokens, 4, 20, 50, 0}, format, format, 4);
+            KvMemory memory(test_case.memory_shape());
+            test_case.fill(*reference_, memory);
+            test_case.mask(60, 200);
+            const Values want = test_case.attend(*reference_, memory);
+            const Values got = test_case.attend(*cuda_, memory);
+            EXPECT_TRUE(within(got, want, 1.5e-2 * largest(want), {{"value", std::ssize(want)}}));
+        }
+    }
+}
+
+// Heads of the real models' size: many tokens go through the chunked form, with 11-bit factors.
+TEST_F(CudaTest, DeltaRuleOfManyTokens) {
+    constexpr int kKeyHeads = 2, kValueHeads = 4, kDim = 128, kRow = 2 * kKeyHeads * kDim + kValueHeads * kDim;
+    const std::vector<int32_t> key_heads = {0, 1, 0, 1};
+    const Values a_scale = {-0.002f, -0.02f, -0.3f, -3.0f};  // long to short memory
+    const Values dt_bias = make_input(InputFamily::gaussian, kValueHeads, 5);
+    for (const int tokens : {64, 65, 127, 1024, 1100, 2500}) {
+        SCOPED_TRACE(tokens);
+        const Values qkv = make_input(InputFamily::gaussian, int64_t{tokens} * kRow, 6);
+        const Values b = make_input(InputFamily::gaussian, int64_t{tokens} * kValueHeads, 7);
+        const Values a = make_input(InputFamily::gaussian, int64_t{tokens} * kValueHeads, 8);
+        const auto run = [&](Backend& backend, Values& state) {
+            Values out = poisoned(static_cast<size_t>(tokens) * kValueHeads * kDim);
+            backend.gated_delta({tokens, kKeyHeads, kValueHeads, kDim, kDim, qkv.data(), b.data(), a.data(),
+                                 a_scale.data(), dt_bias.data(), key_heads.data(), state.data(), out.data(),
+                                 DeltaForm::automatic});
+            EXPECT_TRUE(backend.finish());
+            return out;
+        };
+        const Values before = make_input(InputFamily::gaussian, kValueHeads * kDim * kDim, 9);
+        Values want_state = before, got_state = before, again_state = before;
+        const Values want = run(*reference_, want_state);
+        const Values got = run(*cuda_, got_state);
+        EXPECT_TRUE(
+            within(got, want, 5e-3 * largest(want), {{"token", tokens}, {"head", kValueHeads}, {"value", kDim}}));
+        EXPECT_TRUE(within(got_state, want_state, 5e-3 * largest(want_state),
+                           {{"head", kValueHeads}, {"key", kDim}, {"value", kDim}}));
+        EXPECT_LE(relative_error(got, want), 2e-3);
+        EXPECT_TRUE(same_bits(run(*cuda_, again_state), got, {{"token", tokens}, {"value", kValueHeads * kDim}}));
     }
 }
 

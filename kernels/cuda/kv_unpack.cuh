@@ -1,14 +1,7 @@
-// Cached rows of 256 values as tensor-core fragments: straight from memory to registers, unpacked to FP16 (BF16 where
-// the cache has it) with their scales.
-//
-// K is an A fragment, cells by dimensions: lane (g, t) holds a quarter of the rows of cells g and g + 8, as `parts` of
-// 32 dimensions. V is an A fragment too, dimensions by cells: lane (g, t) holds an eighth of the rows of the four cells
-// 2t, 2t + 1, 2t + 8 and 2t + 9. Products do not care for the order of dimensions, so each lane takes those that lie
-// together. Two layouts say which: `spread` for plain numbers, eight at a time next to the neighbour's; `block` for
-// packed formats, where a lane takes whole blocks of 32, so that one scale serves it.
+// Cached rows of 256 values, unpacked eight at a time to FP16 (BF16 where the cache has it) with their scales.
 //
 // A pair is a register with two 16-bit numbers. Packed nibbles come out fastest as pairs (j, j + 4) of every eight
-// dimensions; `nibbles` says that K's pairs are in that order.
+// values; `has_nibble_pairs` says which formats give them in that order.
 #pragma once
 
 #include "kernels/cuda/kv_layout.cuh"
@@ -52,10 +45,6 @@ __device__ inline uint32_t scaled(uint32_t biased, float zero, __half2 scale) {
 struct Tables {
     uint32_t two_bits[16];    // [code | next code << 2]
     uint32_t four_bits[256];  // [code | next code << 4]
-
-    __device__ uint32_t at_byte(uint32_t offset) const {  // of two_bits
-        return *reinterpret_cast<const uint32_t*>(reinterpret_cast<const char*>(two_bits) + offset);
-    }
 };
 
 // `bulk`: from memory that nothing writes while the kernel runs; else from anywhere.
@@ -162,66 +151,6 @@ __device__ inline void unpack_cell(const uint32_t* words, int unit, __half2 scal
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
             out[j] = half2_bits(__hmul2_rn(as_half2(tables.two_bits[codes >> (4 * j) & 15u]), scale));
-        }
-    }
-}
-
-// Eight dimensions of two cells as eight pairs (cell a, cell b), dimensions in order. scale: of a and of b.
-template <KvFormat f>
-__device__ inline void unpack_cells(const uint32_t* a, const uint32_t* b, int unit, __half2 scale, const Tables& tables,
-                                    uint32_t (&out)[8]) {
-    if constexpr (is_plain(f)) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            out[2 * j] = __byte_perm(a[4 * unit + j], b[4 * unit + j], 0x5410);
-            out[2 * j + 1] = __byte_perm(a[4 * unit + j], b[4 * unit + j], 0x7632);
-        }
-    } else if constexpr (f == KvFormat::q4_0 || f == KvFormat::q4r || f == KvFormat::q6_0) {
-        const uint32_t low = __byte_perm(a[unit], b[unit], 0x5410);   // dimensions 0..3 of a, then of b
-        const uint32_t high = __byte_perm(a[unit], b[unit], 0x7632);  // dimensions 4..7
-        if constexpr (f == KvFormat::q6_0) {
-            const int at = 4 + unit / 2;
-            const uint32_t tops = __byte_perm(a[at], b[at], unit % 2 == 0 ? 0x5410 : 0x7632);  // 2 bits each
-#pragma unroll
-            for (int j = 0; j < 8; ++j) out[j] = six_bits(j < 4 ? low : high, j % 4, tops, j, scale);
-        } else {
-#pragma unroll
-            for (int j = 0; j < 8; ++j) out[j] = four_bits(j < 4 ? low : high, j % 4, scale);
-        }
-    } else if constexpr (f == KvFormat::q8_0 || f == KvFormat::q8r) {
-#pragma unroll
-        for (int j = 0; j < 8; ++j) {
-            const unsigned select = (4u + j % 4) << 8 | j % 4;  // byte j of a, any, byte j of b, any
-            const uint32_t pair = __byte_perm(a[2 * unit + j / 4], b[2 * unit + j / 4], select);
-            out[j] = scaled((pair & 0x00ff00ffu) ^ 0x64806480u, 1152.0f, scale);
-        }
-    } else if constexpr (f == KvFormat::fp8_e4m3) {
-#pragma unroll
-        for (int j = 0; j < 8; ++j) {
-            const uint32_t shift = j % 4 * 8;
-            const uint32_t x = (a[2 * unit + j / 4] >> shift & 255u) | (b[2 * unit + j / 4] >> shift & 255u) << 16;
-            const uint32_t small = (x & 0x00800080u) << 8 | (x & 0x007f007fu) << 7;
-            out[j] = half2_bits(__hmul2_rn(__hmul2_rn(as_half2(small), __float2half2_rn(256.0f)), scale));
-        }
-    } else if constexpr (f == KvFormat::q6r) {
-#pragma unroll
-        for (int j = 0; j < 8; ++j) {
-            const uint32_t x = packed_24(a, 2 * unit + j / 4) >> (j % 4 * 6) & 63u;
-            const uint32_t y = packed_24(b, 2 * unit + j / 4) >> (j % 4 * 6) & 63u;
-            out[j] = scaled(x | y << 16 | 0x64006400u, 1056.0f, scale);
-        }
-    } else if constexpr (f == KvFormat::q4_nl) {
-#pragma unroll
-        for (int j = 0; j < 8; ++j) {
-            const uint32_t codes = (a[unit] >> (4 * j) & 15u) | (b[unit] >> (4 * j) & 15u) << 4;
-            out[j] = half2_bits(__hmul2_rn(as_half2(tables.four_bits[codes]), scale));
-        }
-    } else if constexpr (f == KvFormat::q2t) {
-        const int shift = 16 * (unit % 2);
-#pragma unroll
-        for (int j = 0; j < 8; ++j) {
-            const uint32_t codes = (a[unit / 2] >> (shift + 2 * j) & 3u) | (b[unit / 2] >> (shift + 2 * j) & 3u) << 2;
-            out[j] = half2_bits(__hmul2_rn(as_half2(tables.two_bits[codes]), scale));
         }
     }
 }

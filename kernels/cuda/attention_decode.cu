@@ -1,0 +1,336 @@
+// Attention of one token, or a few, on the tensor cores. A block takes up to eight query heads of a KV head and a share
+// of the cells, a tile at a time, between four warps: for the scores each warp has 16 cells, for the values 64
+// dimensions; the weights pass from one to the other through shared memory.
+//
+// The long middle of a sequence, cells that are all attended and all read from the bulk, is streamed packed: the copies
+// of tiles to come are under way while one is worked on, and the scores of a tile while the values of the one before
+// are added. What is left (sinks, window, open group, masked cells; all of a rare pair of formats) is unpacked tile by
+// tile; it is spread over the splits, which have less of the rest to do then.
+#include "kernels/cuda/attention_decode.cuh"
+
+namespace octavo::cuda {
+namespace {
+
+using namespace decode;
+
+// ---- the rest ----
+
+// One tile, from wherever its cells are read; `all_bulk`: from there. `tile` [cells][kTilePitch]: first keys, then
+// values.
+template <KvFormat kf, KvFormat vf, int cells, bool k_bf16, bool v_bf16, int fragments>
+__device__ inline void attend_unpacked(const Source& k, const Source& v, int64_t position, int64_t first, bool all_bulk,
+                                       const Tables& tables, f16_bits* tile, Shared<cells>& shared, Softmax& state,
+                                       float (&o)[fragments][4]) {
+    const int warp = threadIdx.x / kWarp;
+    const int lane = threadIdx.x % kWarp;
+    const auto attended = [&](int64_t cell) { return cell <= position && !is_masked(k.cache, cell); };
+    const auto fill = [&](auto format, const Source& from) {
+        const auto origin = [&](int64_t cell) {
+            if (all_bulk) return Origin::bulk;
+            if (!attended(cell)) return Origin::none;
+            return reads_copy(from.cache, from.side, position, cell) ? Origin::copy : Origin::bulk;
+        };
+        fill_tile<decltype(format)::value, cells>(from, first, tables, origin, tile);
+    };
+    fill(std::integral_constant<KvFormat, kf>(), k);
+    __syncthreads();
+    float s[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
+    if (16 * warp < cells) {
+        float sums[4] = {};
+        plain_scores<k_bf16>(reinterpret_cast<const uint8_t*>(tile), 2 * kTilePitch, 16 * warp, shared.q[0], sums);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            if (attended(first + 16 * warp + lane / 4 + i / 2 * 8)) s[i] = sums[i];
+        }
+    }
+    meet(s, state, o, shared);  // the keys have been read
+    if (16 * warp < cells) weigh(s, v_bf16, state, 0, shared);
+    fill(std::integral_constant<KvFormat, vf>(), v);
+    __syncthreads();
+#pragma unroll
+    for (int cell = 0; cell < cells; cell += 32) {
+        uint32_t weights[4];
+        weights_of(shared, 0, cell, weights);
+        const auto* rows = reinterpret_cast<const uint8_t*>(tile);
+        plain_values<v_bf16>(rows, 2 * kTilePitch, cell, 64 * warp, weights, o);
+        plain_values<v_bf16>(rows, 2 * kTilePitch, cell + 16, 64 * warp, weights + 2, o);
+    }
+    __syncthreads();
+}
+
+// ---- a block ----
+
+// The queries, times log2(e) / sqrt(256), in the order that products with `f` want, and what the keys' bias makes of
+// them.
+template <KvFormat f, int cells>
+__device__ inline void load_queries(const float* q, int queries, bool bf16, Shared<cells>& shared) {
+#pragma unroll
+    for (int turn = 0; turn < kQueries * kRowDim / 2 / kThreads; ++turn) {
+        const int i = turn * kThreads + static_cast<int>(threadIdx.x);
+        const int query = 2 * i / kRowDim;
+        const int place = 2 * i % kRowDim;
+        const float* row = q + min(query, queries - 1) * kRowDim;
+        const float scale = query < queries ? kLog2E / 16 : 0.0f;
+        const float a = row[query_dimension<f>(place)] * scale;
+        const float b = row[query_dimension<f>(place + 1)] * scale;
+        *reinterpret_cast<uint32_t*>(&shared.q[query][place]) = bf16 ? pack_bf16(a, b) : pack_f16(a, b);
+    }
+    __syncthreads();
+    if (!has_key_bias(f)) return;
+    if (threadIdx.x < 8 * kQueries) {
+        const int query = threadIdx.x / 8;
+        const int block = threadIdx.x % 8;
+        const auto* pairs = reinterpret_cast<const uint4*>(&shared.q[query][32 * block]);
+        float2 sum = {};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const uint4 four = pairs[i];
+            for (const uint32_t pair : {four.x, four.y, four.z, four.w}) {
+                const float2 two = __half22float2(as_half2(pair));
+                sum.x += two.x;
+                sum.y += two.y;
+            }
+        }
+        shared.bias[query][block] = -key_bias(f) / kBiasUnit * (sum.x + sum.y);
+    }
+    __syncthreads();
+}
+
+// Between the dimensions of plain numbers and those of a format: through rows [kQueries][kRowDim].
+template <KvFormat f, int fragments>
+__device__ inline void put_rows(const float (&o)[fragments][4], float* rows) {
+    const int lane = threadIdx.x % kWarp;
+    float* const low = rows + lane % 4 * 2 * kRowDim + threadIdx.x / kWarp * 64;
+#pragma unroll
+    for (int m = 0; m < 4; ++m) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) low[i % 2 * kRowDim + value_dimension<f>(m, lane / 4, i / 2)] = o[m][i];
+    }
+}
+template <KvFormat f, int fragments>
+__device__ inline void get_rows(const float* rows, float (&o)[fragments][4]) {
+    const int lane = threadIdx.x % kWarp;
+    const float* const low = rows + lane % 4 * 2 * kRowDim + threadIdx.x / kWarp * 64;
+#pragma unroll
+    for (int m = 0; m < 4; ++m) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) o[m][i] = low[i % 2 * kRowDim + value_dimension<f>(m, lane / 4, i / 2)];
+    }
+}
+
+// Writes the block's share; `rows` [kQueries][kRowDim].
+template <int cells>
+__device__ inline void write_share(const SplitAttention& op, int64_t row0, int queries, Softmax& state,
+                                   const float* rows, Shared<cells>& shared) {
+    const int lane = threadIdx.x % kWarp;
+    const int warp = threadIdx.x / kWarp;
+    const int g = lane / 4;
+    const int t = lane % 4;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+#pragma unroll
+        for (int offset = 4; offset < kWarp; offset *= 2) {
+            state.sum[i] += __shfl_xor_sync(kAllLanes, state.sum[i], offset);
+        }
+        if (g == 0) shared.sum[warp][2 * t + i] = state.sum[i];
+        if (g == 0 && warp == 0) shared.largest[0][2 * t + i] = state.largest[i];
+    }
+    __syncthreads();
+    for (int query = warp; query < queries; query += kWarps) {
+        float x[8];
+#pragma unroll
+        for (int i = 0; i < 8; ++i) x[i] = rows[query * kRowDim + lane + kWarp * i];
+        if (op.cache.v.rotate) rotate_row(x);
+        const int64_t at = (row0 + query) * op.splits + blockIdx.x;
+#pragma unroll
+        for (int i = 0; i < 8; ++i) op.sums[at * kRowDim + lane + kWarp * i] = x[i];
+        float sum = 0;
+        for (int w = 0; w < kWarps; ++w) sum += shared.sum[w][query];
+        if (lane == 0) op.softmax[at] = {shared.largest[0][query], sum};
+    }
+}
+
+// A split's tiles: of those that are streamed, and of the others, which are counted without them. An unpacked tile
+// takes as long as `unpacked_cost` streamed ones. Few splits are used where there is little to do.
+struct Share {
+    TileRange bulk, others;
+};
+__device__ inline Share share_of(int tiles, TileRange bulk, int most_splits, int least_tiles, int unpacked_cost) {
+    const int split = blockIdx.x;
+    const int streamed = bulk.end - bulk.first;
+    const int others = tiles - streamed;
+    const int splits = max(1, min(most_splits, streamed / least_tiles + others));
+    if (split >= splits) return {{0, 0}, {0, 0}};
+    // The first `more` splits have one unpacked tile more than the rest, and less of the bulk.
+    const int each = others / splits;
+    const int more = others % splits;
+    const int equal = splits - more;
+    const int for_more = max(0, more * (streamed - unpacked_cost * equal) / splits);
+    const auto start = [&](int s) {
+        if (s <= more) return bulk.first + (more == 0 ? 0 : for_more * s / more);
+        return bulk.first + for_more + (streamed - for_more) * (s - more) / equal;
+    };
+    const int first_other = split * each + min(split, more);
+    return {{start(split), start(split + 1)}, {first_other, first_other + each + (split < more ? 1 : 0)}};
+}
+
+// Of a multiprocessor, as far as registers go: as many as the tiles of large GPUs' shared memory allow.
+constexpr int blocks_wanted(int k_format, int v_format) {
+    const bool small =
+        static_cast<KvFormat>(v_format) == KvFormat::q4_0 && static_cast<KvFormat>(k_format) != KvFormat::q8_0;
+    return small ? 4 : 3;
+}
+
+// The formats as numbers, since kAnyFormat is none.
+template <int k_format, int v_format>
+__global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) decode_kernel(SplitAttention op) {
+    constexpr auto kf = static_cast<KvFormat>(k_format);
+    constexpr auto vf = static_cast<KvFormat>(v_format);
+    using Sizes = Layout<kf, vf>;
+    constexpr int kCells = Sizes::kCells;
+    extern __shared__ __align__(16) uint8_t tiles[];
+    __shared__ Shared<kCells> shared;
+    auto& tables = *reinterpret_cast<Tables*>(tiles + Sizes::kUnpacked);
+
+    const int per_kv_head = op.heads / op.cache.kv_heads;
+    const int column_groups = ceil_div(per_kv_head, kQueries);
+    const int kv_head = blockIdx.y / column_groups;
+    const int column0 = blockIdx.y % column_groups * kQueries;  // of the KV head's queries
+    const int queries = min(kQueries, per_kv_head - column0);
+    const int64_t row0 = int64_t{blockIdx.z} * op.heads + int64_t{kv_head} * per_kv_head + column0;
+    const int64_t first_cell = *op.first_cell;
+    const int64_t position = first_cell + blockIdx.z;
+    const int count = static_cast<int>(position / kCells) + 1;  // tiles
+    TileRange bulk = bulk_tiles(op.cache, position, kCells);
+    bulk = {min(bulk.first, count), min(bulk.end, count)};
+    const Share share =
+        share_of(count, Sizes::kStreams ? bulk : TileRange{0, 0}, op.splits, Sizes::kLeastTiles, Sizes::kUnpackedCost);
+    const int first = share.bulk.first;
+    const int streamed = share.bulk.end - first;
+    if (streamed + share.others.end == share.others.first) {
+        if (threadIdx.x < queries) op.softmax[(row0 + threadIdx.x) * op.splits + blockIdx.x] = {-INFINITY, 0};
+        return;
+    }
+
+    const bool k_bf16 = kf == KvFormat::bf16 || (kf == kAnyFormat && op.cache.k.format == KvFormat::bf16);
+    const bool v_bf16 = vf == KvFormat::bf16 || (vf == kAnyFormat && op.cache.v.format == KvFormat::bf16);
+    const bool has_others = share.others.first < share.others.end;
+    auto* const rows = reinterpret_cast<float*>(tiles);
+    Softmax state = {{-INFINITY, -INFINITY}, {0, 0}};
+    float o[value_fragments(vf)][4] = {};
+    const auto attend_others = [&] {
+        if (uses_tables(kf) || uses_tables(vf)) {
+            fill_tables(tables);
+            __syncthreads();
+        }
+        const auto new_row = [&](const float* row) { return row == nullptr ? nullptr : row + kv_head * kRowDim; };
+        const Source k{op.cache, op.cache.k, op.fresh_k, first_cell, kv_head, new_row(op.new_k)};
+        const Source v{op.cache, op.cache.v, op.fresh_v, first_cell, kv_head, new_row(op.new_v)};
+        auto* const tile = reinterpret_cast<f16_bits*>(tiles);
+        for (int i = share.others.first; i < share.others.end; ++i) {
+            const int at = !Sizes::kStreams || i < bulk.first ? i : i + bulk.end - bulk.first;
+            const bool all_bulk = at >= bulk.first && at < bulk.end;
+            const auto attend = [&](auto k_is_bf16, auto v_is_bf16) {
+                attend_unpacked<kf, vf, kCells, decltype(k_is_bf16)::value, decltype(v_is_bf16)::value>(
+                    k, v, position, int64_t{at} * kCells, all_bulk, tables, tile, shared, state, o);
+            };
+            if constexpr (kf != kAnyFormat) {
+                attend(std::bool_constant<kf == KvFormat::bf16>(), std::bool_constant<vf == KvFormat::bf16>());
+            } else if (k_bf16 && v_bf16) {
+                attend(std::true_type(), std::true_type());
+            } else if (k_bf16) {
+                attend(std::true_type(), std::false_type());
+            } else if (v_bf16) {
+                attend(std::false_type(), std::true_type());
+            } else {
+                attend(std::false_type(), std::false_type());
+            }
+        }
+        put_rows<KvFormat::f16>(o, rows);
+        __syncthreads();
+    };
+    if constexpr (Sizes::kStreams) {
+        Stream<kf, vf> stream(op, kv_head, first, streamed, tiles);
+        if (has_others) {
+            load_queries<KvFormat::f16>(op.q + row0 * kRowDim, queries, k_bf16, shared);
+            attend_others();
+        }
+        if (streamed > 0) {
+            if (has_others) {
+                get_rows<vf>(rows, o);
+                __syncthreads();
+            }
+            stream.start();  // before its queries are loaded
+            load_queries<kf>(op.q + row0 * kRowDim, queries, k_bf16, shared);
+            stream.attend(shared, state, o);
+            put_rows<vf>(o, rows);
+        }
+    } else {
+        load_queries<KvFormat::f16>(op.q + row0 * kRowDim, queries, k_bf16, shared);
+        attend_others();
+    }
+    write_share(op, row0, queries, state, rows, shared);
+}
+
+using Kernel = void (*)(SplitAttention);
+
+// Schemes that people use have kernels of their own; every other pair shares one.
+struct Instance {
+    KvFormat k, v;
+    Kernel kernel;
+    int shared_bytes;
+};
+template <KvFormat k, KvFormat v>
+constexpr Instance instance() {
+    return {k, v, decode_kernel<static_cast<int>(k), static_cast<int>(v)>, Layout<k, v>::kBytes};
+}
+constexpr KvFormat f16 = KvFormat::f16, bf16 = KvFormat::bf16, q8_0 = KvFormat::q8_0, q6_0 = KvFormat::q6_0,
+                   q4_0 = KvFormat::q4_0, q2c = KvFormat::q2c;
+const Instance kInstances[] = {
+    instance<f16, f16>(),   instance<bf16, bf16>(), instance<q8_0, q8_0>(), instance<q6_0, q6_0>(),
+    instance<q4_0, q4_0>(), instance<q8_0, q4_0>(), instance<q2c, q4_0>(),  instance<kAnyFormat, kAnyFormat>(),
+};
+
+// A GPU whose multiprocessors have too little shared memory for a pair's tiles runs the common kernel.
+int blocks_at_once(const Instance& instance) {
+    int blocks = 0;
+    const auto bytes = static_cast<size_t>(instance.shared_bytes);
+    if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, instance.kernel, kThreads, bytes) != cudaSuccess) {
+        (void)cudaGetLastError();
+        return 0;
+    }
+    return blocks;
+}
+
+const Instance& instance_of(const SplitAttention& op) {
+    for (const Instance& instance : kInstances) {
+        const bool same = instance.k == op.cache.k.format && instance.v == op.cache.v.format;
+        if (same && blocks_at_once(instance) > 0) return instance;
+    }
+    return kInstances[std::size(kInstances) - 1];
+}
+
+}  // namespace
+
+void prepare_decode_attention() {
+    for (const Instance& instance : kInstances) {
+        (void)cudaFuncSetAttribute(instance.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, instance.shared_bytes);
+    }
+    (void)cudaGetLastError();  // see `blocks_at_once`
+}
+
+int decode_splits(const SplitAttention& op, int multiprocessors) {
+    const Instance& instance = instance_of(op);
+    const int groups = op.cache.kv_heads * ceil_div(op.heads / op.cache.kv_heads, kQueries) * op.tokens;
+    return std::max(1, blocks_at_once(instance) * multiprocessors / groups);
+}
+
+void run_decode_attention(const SplitAttention& op, cudaStream_t stream) {
+    const Instance& instance = instance_of(op);
+    const int groups = ceil_div(op.heads / op.cache.kv_heads, kQueries);
+    const dim3 grid(static_cast<unsigned>(op.splits), static_cast<unsigned>(op.cache.kv_heads * groups),
+                    static_cast<unsigned>(op.tokens));
+    instance.kernel<<<grid, kThreads, static_cast<size_t>(instance.shared_bytes), stream>>>(op);
+}
+
+}  // namespace octavo::cuda

@@ -1,0 +1,187 @@
+// What a block of decode attention does with tiles: the softmax that its warps share, and the stream of packed tiles.
+#pragma once
+
+#include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/attention_scores.cuh"
+#include "kernels/cuda/attention_values.cuh"
+
+namespace octavo::cuda::decode {
+
+constexpr int kWarps = 4;
+constexpr int kThreads = kWarps * kWarp;
+constexpr int kQueries = 8;
+constexpr int kStages = 2;        // tiles of K and of V in shared memory at once
+constexpr int kLeastCells = 256;  // to a split of the bulk: a split's sums are to be read again
+
+// Four warps' cells; plain rows are long, so that fewer will do.
+constexpr int tile_cells(KvFormat kf, KvFormat vf) { return is_plain(kf) || is_plain(vf) ? 32 : 64; }
+
+template <KvFormat kf, KvFormat vf>
+struct Layout {
+    static constexpr bool kStreams = kf != kAnyFormat;
+    static constexpr int kCells = kStreams ? tile_cells(kf, vf) : 64;
+    static constexpr int k_bytes() {
+        if constexpr (kStreams) return PackedTile<kf, kCells>::kBytes;
+        return 0;
+    }
+    static constexpr int v_bytes() {
+        if constexpr (kStreams) return PackedTile<vf, kCells>::kBytes;
+        return 0;
+    }
+    static constexpr int kRing = kStages * (k_bytes() + v_bytes());
+    static constexpr int kUnpacked = kCells * kTilePitch * 2;
+    static constexpr int kLeastTiles = kLeastCells / kCells;
+    static constexpr int kUnpackedCost = kRing == 0 ? 1 : 1 + 2 * kUnpacked / (kRing / kStages);
+    static constexpr int kRows = kQueries * kRowDim * 4;  // the block's sums
+    static constexpr int kOther = kUnpacked + static_cast<int>(sizeof(Tables));
+    static constexpr int kBytes = kRing > kOther ? kRing : kOther;
+    static_assert(kBytes >= kRows);
+};
+
+// What a block keeps beside its tiles.
+template <int cells>
+struct Shared {
+    static constexpr int kWeightPitch = cells + 8;
+    __align__(16) f16_bits q[kQueries][kTilePitch];
+    __align__(16) f16_bits weights[2][kQueries][kWeightPitch];
+    __align__(16) float bias[kQueries][8];  // of the blocks: see bias_fragment
+    float largest[kWarps][kQueries];
+    float sum[kWarps][kQueries];
+};
+
+// The softmax so far: columns 2t and 2t + 1 are this lane's in every C fragment.
+struct Softmax {
+    float largest[2];  // the same in all warps
+    float sum[2];      // of this lane's cells
+};
+
+// Weights may be relative to a largest score of before, as long as none becomes larger than FP16 holds well. Called by
+// all threads, which meet here; brings `o` to the new largest score where there is one.
+template <int cells, int fragments>
+__device__ inline void meet(const float (&s)[4], Softmax& state, float (&o)[fragments][4], Shared<cells>& shared) {
+    constexpr float kMargin = 8;
+    const float most[2] = {fmaxf(s[0], s[2]), fmaxf(s[1], s[3])};
+    const bool above = most[0] > state.largest[0] + kMargin || most[1] > state.largest[1] + kMargin;
+    if (__syncthreads_or(above ? 1 : 0) == 0) return;
+    const int lane = threadIdx.x % kWarp;
+    const int t = lane % 4;
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        float found = most[i];
+#pragma unroll
+        for (int offset = 4; offset < kWarp; offset *= 2) {
+            found = fmaxf(found, __shfl_xor_sync(kAllLanes, found, offset));
+        }
+        if (lane < 4) shared.largest[threadIdx.x / kWarp][2 * t + i] = found;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        float found = state.largest[i];
+#pragma unroll
+        for (int w = 0; w < kWarps; ++w) found = fmaxf(found, shared.largest[w][2 * t + i]);
+        const float factor = found == -INFINITY ? 0.0f : exp2_fast(state.largest[i] - found);
+        state.largest[i] = found;
+        state.sum[i] *= factor;
+#pragma unroll
+        for (int m = 0; m < fragments; ++m) o[m][i] *= factor, o[m][i + 2] *= factor;
+    }
+    __syncthreads();  // before anybody's next
+}
+
+// Scores of the warp's 16 cells become weights in shared memory: [query][cell].
+template <int cells>
+__device__ inline void weigh(const float (&s)[4], bool bf16, Softmax& state, int buffer, Shared<cells>& shared) {
+    const int lane = threadIdx.x % kWarp;
+    const int cell0 = threadIdx.x / kWarp * 16;
+    float w[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        w[i] = s[i] == -INFINITY ? 0.0f : exp2_fast(s[i] - state.largest[i % 2]);
+        state.sum[i % 2] += w[i];
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const uint32_t pair = bf16 ? pack_bf16(w[2 * i], w[2 * i + 1]) : pack_f16(w[2 * i], w[2 * i + 1]);
+        f16_bits* to = &shared.weights[buffer][lane / 4][cell0 + 8 * i + 2 * (lane % 4)];
+        *reinterpret_cast<uint32_t*>(to) = transpose_8x8(pair);
+    }
+}
+
+template <int cells>
+__device__ inline void weights_of(const Shared<cells>& shared, int buffer, int cell0, uint32_t (&weights)[4]) {
+    const int lane = threadIdx.x % kWarp;
+    load_matrices<false>(&shared.weights[buffer][lane % 8][cell0 + lane / 8 * 8], weights);
+}
+
+// ---- the bulk ----
+
+// Tiles [first, first + count) on their way through the ring.
+template <KvFormat kf, KvFormat vf>
+class Stream {
+  public:
+    static constexpr int kCells = Layout<kf, vf>::kCells;
+
+    __device__ Stream(const SplitAttention& op, int kv_head, int first, int count, uint8_t* ring)
+        : count_(count),
+          ring_(ring),
+          k_(BulkRows(op.cache, op.cache.k, kv_head), int64_t{first} * kCells),
+          v_(BulkRows(op.cache, op.cache.v, kv_head), int64_t{first} * kCells) {}
+
+    __device__ void start() {
+#pragma unroll
+        for (int i = 0; i < kStages; ++i) begin(i);
+    }
+
+    template <int fragments>
+    __device__ void attend(Shared<kCells>& shared, Softmax& state, float (&o)[fragments][4]) {
+        const int warp = threadIdx.x / kWarp;
+        const int lane = threadIdx.x % kWarp;
+        const bool has_cells = 16 * warp < kCells;
+        uint32_t bias[2] = {};
+        if constexpr (has_key_bias(kf)) bias_fragment(shared.bias[lane / 4], bias);
+        // Step i: scores of tile i, values of the tile before.
+        for (int i = 0; i <= count_; ++i) {
+            wait_copies<kStages - 1>();
+            __syncthreads();  // copies of all threads are there, weights too
+            float s[4] = {};
+            if (i < count_ && has_cells) packed_scores<kf, kCells>(k_tile(i), 16 * warp, shared.q[0], bias, s);
+            if (i > 0) {
+#pragma unroll 1
+                for (int cell = 0; cell < kCells; cell += 32) {
+                    uint32_t weights[4];
+                    weights_of(shared, i % 2, cell, weights);
+                    packed_values<vf, kCells>(v_tile(i - 1), cell, warp, weights, o);
+                }
+            }
+            if (i == count_) break;
+            if (!has_cells) s[0] = s[1] = s[2] = s[3] = -INFINITY;
+            meet(s, state, o, shared);
+            begin(i + kStages);  // where all have read
+            if (has_cells) weigh(s, has_bf16_weights(vf), state, (i + 1) % 2, shared);
+        }
+        take_bias<vf>(o);
+        wait_copies<0>();
+        __syncthreads();
+    }
+
+  private:
+    using K = PackedTile<kf, kCells>;
+    using V = PackedTile<vf, kCells>;
+
+    __device__ uint8_t* k_tile(int i) const { return ring_ + i % kStages * K::kBytes; }
+    __device__ uint8_t* v_tile(int i) const { return ring_ + kStages * K::kBytes + i % kStages * V::kBytes; }
+    // Group i of copies: keys of tile i, values of the tile before.
+    __device__ void begin(int i) {
+        if (i < count_) k_.begin(k_tile(i));
+        if (i > 0 && i <= count_) v_.begin(v_tile(i - 1));
+        end_copies();
+    }
+
+    int count_;
+    uint8_t* ring_;
+    TileCopies<kf, kCells, kThreads> k_;
+    TileCopies<vf, kCells, kThreads> v_;
+};
+
+}  // namespace octavo::cuda::decode

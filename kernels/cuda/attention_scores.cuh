@@ -1,0 +1,184 @@
+// Scores straight from packed tiles. K is an A fragment, cells by dimensions. Codes become numbers with a bias (64 + u,
+// or 1024 + u); the block's scale multiplies what a block of 32 dimensions adds up to. What the bias adds to the scores
+// is a product of scales and of the queries' sums, which is taken away at the end. Products do not care for the order
+// of dimensions: each format has the one that its codes come out in, and the queries follow.
+#pragma once
+
+#include "kernels/cuda/attention_packed.cuh"
+
+namespace octavo::cuda {
+
+constexpr float key_bias(KvFormat f) { return f == KvFormat::q8_0 ? 1152 : f == KvFormat::q6_0 ? 96 : 72; }
+constexpr bool has_key_bias(KvFormat f) { return f == KvFormat::q8_0 || f == KvFormat::q6_0 || f == KvFormat::q4_0; }
+
+// ---- queries ----
+
+// Queries lie in shared memory as K's products want them: q[query][kTilePitch], of every 16 numbers first those that
+// lane t has of the lower half of a fragment (2t, 2t + 1), then those of its upper half. The dimension of place i:
+template <KvFormat f>
+__device__ inline int query_dimension(int i) {
+    const int t = i % 8 / 2;
+    const int upper = i % 16 / 8;
+    if (f == KvFormat::q4_0 || f == KvFormat::q6_0) return i / 32 * 32 + 8 * t + i % 32 / 16 * 2 + upper + i % 2 * 4;
+    if (f == KvFormat::q8_0) return i / 16 * 16 + 4 * t + upper + i % 2 * 2;
+    if (f == KvFormat::q2c) return i / 16 * 16 + 4 * t + upper * 2 + i % 2;
+    return i;
+}
+// B fragments of 16 numbers, from place 32 `pair` on, and of the next 16.
+__device__ inline void query_fragments(const f16_bits* q, int pair, uint32_t (&b)[4]) {
+    const int lane = threadIdx.x % kWarp;
+    load_matrices<false>(q + lane % 8 * kTilePitch + 32 * pair + lane / 8 * 8, b);
+}
+
+// ---- scores ----
+
+// What the bias adds to the scores, as a B fragment: rows 0 to 7 are the blocks' sums of the query times -bias / 1024,
+// rows 8 to 15 what FP16 lacks of them.
+constexpr float kBiasUnit = 1024;
+__device__ inline void bias_fragment(const float* sums, uint32_t (&b)[2]) {  // sums[8 blocks] of query g
+    const float2 two = *reinterpret_cast<const float2*>(sums + threadIdx.x % 4 * 2);
+    const __half2 high = __floats2half2_rn(two.x, two.y);
+    b[0] = half2_bits(high);
+    b[1] = pack_f16(two.x - __low2float(high), two.y - __high2float(high));
+}
+
+// Of 16 cells, as a C fragment.
+template <KvFormat f, int cells>
+__device__ inline void row_scores(const uint8_t* tile, int cell0, const f16_bits* q, const uint32_t (&bias)[2],
+                                  float (&s)[4]) {
+    using Tile = PackedTile<f, cells>;
+    const int lane = threadIdx.x % kWarp;
+    const int g = lane / 4;
+    const int t = lane % 4;
+    const uint8_t* matrix = tile + (cell0 + lane % 16) * Tile::kPitch + lane / 16 * 16;
+    const uint8_t* row = tile + (cell0 + g) * Tile::kPitch;
+    constexpr int kHigh = 8 * Tile::kPitch;  // to the row of cell g + 8
+    const auto word_at = [](const uint8_t* at) { return *reinterpret_cast<const uint32_t*>(at); };
+#pragma unroll 2
+    for (int pair = 0; pair < 4; ++pair) {  // of blocks
+        const __half2 scales = as_half2(word_at(row + Tile::kPayload + 4 * pair));
+        const __half2 high_scales = as_half2(word_at(row + kHigh + Tile::kPayload + 4 * pair));
+        uint32_t words[4];  // of cells g and g + 8, q8_0: 16 dimensions, and the next 16; else a block, and the next
+        if constexpr (f != KvFormat::q8_0) load_matrices<false>(matrix + 32 * pair, words);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int block = 2 * pair + half;
+            uint32_t b[4];
+            query_fragments(q, block, b);
+            float sums[4];
+            if constexpr (f == KvFormat::q8_0) {
+                load_matrices<false>(matrix + 32 * block, words);
+                const auto fragment = [&](int step, uint32_t(&a)[4]) {
+                    a[0] = biased_bytes(words[2 * step], 0), a[1] = biased_bytes(words[2 * step + 1], 0);
+                    a[2] = biased_bytes(words[2 * step], 1), a[3] = biased_bytes(words[2 * step + 1], 1);
+                };
+                uint32_t first[4], second[4];
+                fragment(0, first);
+                fragment(1, second);
+                product_f16(sums, first, b[0], b[1]);
+                mma_f16(sums, second, b[2], b[3]);
+            } else {
+                uint32_t low[4], high[4];
+                if constexpr (f == KvFormat::q6_0) {
+                    const uint8_t* tops = row + kRowDim / 2 + 8 * block + 2 * t;
+                    const uint32_t of_low = *reinterpret_cast<const uint16_t*>(tops);
+                    const uint32_t of_high = *reinterpret_cast<const uint16_t*>(tops + kHigh);
+                    biased_six(words[2 * half], __byte_perm(of_low, 0, 0x4140), low);
+                    biased_six(words[2 * half + 1], __byte_perm(of_high, 0, 0x4140), high);
+                } else {
+                    biased_nibbles(words[2 * half], low);
+                    biased_nibbles(words[2 * half + 1], high);
+                }
+                product_f16(sums, {low[0], high[0], low[1], high[1]}, b[0], b[1]);
+                mma_f16(sums, {low[2], high[2], low[3], high[3]}, b[2], b[3]);
+            }
+            const float scale = half == 0 ? __low2float(scales) : __high2float(scales);
+            const float high_scale = half == 0 ? __low2float(high_scales) : __high2float(high_scales);
+            s[0] = fmaf(scale, sums[0], s[0]);
+            s[1] = fmaf(scale, sums[1], s[1]);
+            s[2] = fmaf(high_scale, sums[2], s[2]);
+            s[3] = fmaf(high_scale, sums[3], s[3]);
+        }
+    }
+    const uint32_t two = word_at(row + Tile::kPayload + 4 * t);  // blocks 2t and 2t + 1
+    const uint32_t two_high = word_at(row + kHigh + Tile::kPayload + 4 * t);
+    float added[4];
+    product_f16(added, {two, two_high, two, two_high}, bias[0], bias[1]);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) s[i] = fmaf(kBiasUnit, added[i], s[i]);
+}
+
+// Plain numbers; `pitch` bytes from row to row.
+template <bool bf16>
+__device__ inline void plain_scores(const uint8_t* tile, int pitch, int cell0, const f16_bits* q, float (&s)[4]) {
+    const int lane = threadIdx.x % kWarp;
+    const uint8_t* matrix = tile + (cell0 + lane % 16) * pitch + lane / 16 * 16;
+    float sums[2][4] = {};  // two chains of products, half as long
+#pragma unroll 4
+    for (int pair = 0; pair < 8; ++pair) {
+        uint32_t b[4];
+        query_fragments(q, pair, b);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            uint32_t keys[4];
+            load_matrices<false>(matrix + 64 * pair + 32 * i, keys);
+            mma_pair<bf16>(sums[i], keys, b[2 * i], b[2 * i + 1]);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) s[i] += sums[0][i] + sums[1][i];
+}
+
+// Two bits per channel; the channels' scales go to the queries.
+template <int cells>
+__device__ inline void channel_scores(const uint8_t* tile, int cell0, const f16_bits* q, float (&s)[4]) {
+    using Tile = PackedTile<KvFormat::q2c, cells>;
+    const int lane = threadIdx.x % kWarp;
+    const int t = lane % 4;
+    const unsigned turn = 2 * (lane / 4) + 31;  // modulo 32: brings the code of cell g to bit 1
+    const uint8_t* group = tile + cell0 / kKvGroupCells * Tile::kPitch;
+    const uint8_t* codes = group + cell0 % kKvGroupCells / 4 + 4 * 8 * t;  // the half group's word of channel 4t
+    const uint8_t* scales = group + Tile::kPayload + 4 * 2 * t;
+    float sums[2][4] = {};
+#pragma unroll 2
+    for (int pair = 0; pair < 8; ++pair) {
+        uint32_t b[4];
+        query_fragments(q, pair, b);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const int step = 2 * pair + i;
+            const uint2 scale = *reinterpret_cast<const uint2*>(scales + 16 * 2 * step);
+            uint32_t fragment[4];
+#pragma unroll
+            for (int two = 0; two < 2; ++two) {
+                const uint8_t* at = codes + (16 * step + 2 * two) * 8;
+                const uint32_t first = *reinterpret_cast<const uint32_t*>(at);
+                const uint32_t second = *reinterpret_cast<const uint32_t*>(at + 8);
+                // Of cells g and g + 8: the codes of both channels, doubled, in bytes.
+                const uint32_t one = __funnelshift_r(first, first, turn) & 0x00060006u;
+                const uint32_t doubled = pick(__funnelshift_r(second, second, turn - 8), 0x06000600u, one);
+                const uint32_t bytes = doubled * 17 + 0x10101010u;  // the level's two bytes
+                fragment[2 * two] = channel_levels(bytes);
+                fragment[2 * two + 1] = channel_levels(bytes >> 16);
+            }
+            mma_f16(sums[i], fragment, half2_bits(__hmul2_rn(as_half2(b[2 * i]), as_half2(scale.x))),
+                    half2_bits(__hmul2_rn(as_half2(b[2 * i + 1]), as_half2(scale.y))));
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) s[i] += sums[0][i] + sums[1][i];
+}
+
+template <KvFormat f, int cells>
+__device__ inline void packed_scores(const uint8_t* tile, int cell0, const f16_bits* q, const uint32_t (&bias)[2],
+                                     float (&s)[4]) {
+    if constexpr (is_plain(f)) {
+        plain_scores<f == KvFormat::bf16>(tile, PackedTile<f, cells>::kPitch, cell0, q, s);
+    } else if constexpr (f == KvFormat::q2c) {
+        channel_scores<cells>(tile, cell0, q, s);
+    } else {
+        row_scores<f, cells>(tile, cell0, q, bias, s);
+    }
+}
+
+}  // namespace octavo::cuda
