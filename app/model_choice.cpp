@@ -13,16 +13,21 @@ Result<std::shared_ptr<const Model>> open_chosen_model(const std::string& path) 
     return open_model(std::filesystem::path(path));
 }
 
-Status need_tokenizer(const Model& model) {
+Result<std::shared_ptr<const ModelText>> open_chosen_text(const std::string& path) {
+    if (path.empty()) return open_model_text(bundled_model(), "bundled");
+    return open_model_text(std::filesystem::path(path));
+}
+
+Status need_tokenizer(const ModelText& model) {
     if (model.tokenizer) return {};
     return Error{ErrorKind::input,
                  fmt::format("{} takes token ids only (logits --ids): {}", model.source, model.tokenizer_error)};
 }
 
-Status need_chat(const Model& model) {
+Status need_chat(const ModelText& model) {
     if (Status status = need_tokenizer(model); !status) return status;
     if (model.chat) return {};
-    return Error{ErrorKind::input, fmt::format("{} cannot chat: {}", model.source, model.chat_error)};
+    return Error{ErrorKind::input, fmt::format("{} has no chat template.", model.source)};
 }
 
 std::string model_line(const Model& model) {

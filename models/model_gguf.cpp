@@ -1,56 +1,12 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "models/gguf/checkpoint.h"
-#include "models/gguf/vocabulary.h"
 #include "models/hybrid/config_reader.h"
 #include "models/hybrid/weights_reader.h"
 #include "models/model_sources.h"
-#include "models/tokenizer/sentencepiece_tokenizer.h"
 
 namespace octavo {
 namespace {
-
-Status read_tokenizer(const GgufMetadata& metadata, Model& model) {
-    const auto found = read_gguf_vocabulary(metadata, model.config.vocab);
-    if (!found) return found.error();
-    if (!*found) {
-        set_no_tokenizer(model, "The file has no tokenizer.");
-        return {};
-    }
-    const GgufVocabulary& vocabulary = **found;
-    if (vocabulary.model == "gpt2") {
-        set_no_tokenizer(model, "Byte-level BPE tokenizers are not supported yet.");
-        return {};
-    }
-    SentencePieceSource source;
-    source.tokens = vocabulary.tokens;
-    source.scores = vocabulary.scores;
-    source.types = vocabulary.types;
-    source.special = {.end_of_text = vocabulary.eos,
-                      .end_of_turn = vocabulary.eot,
-                      .padding = vocabulary.padding,
-                      .unknown = vocabulary.unknown};
-    source.add_space_prefix = vocabulary.add_space_prefix;
-    Result<std::shared_ptr<const Tokenizer>> tokenizer = make_sentencepiece(source);
-    if (!tokenizer) return tokenizer.error();
-    model.tokenizer = std::move(*tokenizer);
-    return {};
-}
-
-Status read_sampling(const GgufMetadata& metadata, SamplingHints& hints) {
-    const auto temperature = metadata.real("general.sampling.temp");
-    if (!temperature) return temperature.error();
-    if (*temperature) hints.temperature = static_cast<float>(**temperature);
-    const auto top_k = metadata.integer("general.sampling.top_k");
-    if (!top_k) return top_k.error();
-    if (*top_k) hints.top_k = static_cast<int>(std::clamp<int64_t>(**top_k, 0, INT32_MAX));
-    const auto top_p = metadata.real("general.sampling.top_p");
-    if (!top_p) return top_p.error();
-    if (*top_p) hints.top_p = static_cast<float>(**top_p);
-    return {};
-}
 
 Result<Model> assemble(GgufCheckpoint checkpoint, const std::string& source, const std::string& default_name) {
     Model model;
@@ -78,11 +34,7 @@ Result<Model> assemble(GgufCheckpoint checkpoint, const std::string& source, con
     model.owners = std::move(checkpoint.owners);
     model.owners.push_back(std::move(weights->floats));
 
-    if (Status status = read_tokenizer(metadata, model); !status) return status.error();
-    const auto chat = metadata.text("tokenizer.chat_template");
-    if (!chat) return chat.error();
-    set_chat_template(model, chat->value_or(""));
-    if (Status status = read_sampling(metadata, model.sampling); !status) return status.error();
+    if (Status status = read_gguf_text(metadata, model.config.vocab, model); !status) return status.error();
     return model;
 }
 

@@ -24,8 +24,9 @@ namespace octavo {
 
 struct ChatPrompt {
     std::vector<Message> messages;
-    bool thinking = true;             // ignored by dialects that cannot switch it
-    bool keep_old_reasoning = false;  // ignored by dialects that cannot
+    bool thinking = true;                 // ignored by dialects that cannot switch it
+    bool keep_old_reasoning = false;      // ignored by dialects that cannot
+    std::vector<std::string> tools = {};  // that the model may call; JSON each, from parse_tools
 };
 
 struct GenerateRequest {
@@ -39,8 +40,9 @@ enum class StopReason { end_of_turn, max_tokens, context_full, cancelled };
 std::string_view stop_reason_name(StopReason reason);  // "end_of_turn"
 
 struct GenerationReport {
-    std::string text;  // the reply, without thinking
+    std::string text;  // the reply, without thinking and calls
     std::string reasoning;
+    std::vector<ToolCall> calls;  // of the tools that were offered
     // All generated tokens, without the one that ended the turn: Message::ids of this reply in the next prompt.
     std::vector<int32_t> ids;
     int64_t prompt_tokens = 0;

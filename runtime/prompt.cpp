@@ -16,10 +16,11 @@ Result<PreparedPrompt> prepare_prompt(const Model& model, const ChatPrompt& prom
         return Error{ErrorKind::input, fmt::format("{} has no tokenizer, so it cannot read text.", model.name)};
     }
     if (!model.chat) {
-        return Error{ErrorKind::input, fmt::format("{} cannot chat: {}", model.name, model.chat_error)};
+        return Error{ErrorKind::input, fmt::format("{} has no chat template.", model.name)};
     }
     Result<std::vector<PromptPart>> parts = model.chat->render(
-        prompt.messages, {.thinking = prompt.thinking, .keep_old_reasoning = prompt.keep_old_reasoning});
+        prompt.messages,
+        {.thinking = prompt.thinking, .keep_old_reasoning = prompt.keep_old_reasoning, .tools = prompt.tools});
     if (!parts) return parts.error();
     Result<std::vector<int32_t>> ids = model.tokenizer->encode(*parts);
     if (!ids) return ids.error();

@@ -43,7 +43,7 @@ class ReplyText {
         : tokenizer_(model.tokenizer.get()), writer_(&writer), report_(&report) {
         if (tokenizer_ != nullptr) decoder_.emplace(*tokenizer_);
         const auto* chat = std::get_if<ChatPrompt>(&request.prompt);
-        if (chat != nullptr && model.chat) parser_.emplace(model.chat->dialect(), chat->thinking);
+        if (chat != nullptr && model.chat) parser_.emplace(model.chat->dialect(), chat->thinking, chat->tools);
     }
 
     bool ends_turn(int32_t id) const {
@@ -64,11 +64,12 @@ class ReplyText {
   private:
     ReplyDelta split(std::string text) {
         if (parser_) return parser_->feed(text);
-        return {.reasoning = {}, .content = std::move(text)};
+        return {.content = std::move(text)};
     }
     void add(const ReplyDelta& delta) {
         report_->text += delta.content;
         report_->reasoning += delta.reasoning;
+        report_->calls.insert(report_->calls.end(), delta.calls.begin(), delta.calls.end());
         writer_->emit_text(delta.content, delta.reasoning);
     }
 

@@ -158,7 +158,7 @@ Result<Conversation::CacheState> Conversation::cache_state() const {
 Result<GenerationReport> Conversation::reply_to(std::vector<Message> messages, ReplyWatcher& watcher) {
     GenerateRequest request;
     request.conversation = kSessionName;
-    request.prompt = ChatPrompt{messages, settings_.thinking};
+    request.prompt = ChatPrompt{.messages = messages, .thinking = settings_.thinking, .tools = settings_.tools};
     request.sampler = settings_.sampler;
     request.sampler.seed += replies_++;
     request.max_tokens = settings_.max_tokens;
@@ -176,7 +176,12 @@ Result<GenerationReport> Conversation::reply_to(std::vector<Message> messages, R
     const Result<GenerationReport>& report = generation->report();
     if (keeper_ != nullptr) keeper_->reply_ends(report);
     if (report && !(report->stop == StopReason::cancelled && report->ids.empty())) {
-        messages.push_back({Role::assistant, report->text, report->reasoning, report->ids, settings_.thinking});
+        messages.push_back({.role = Role::assistant,
+                            .content = report->text,
+                            .reasoning = report->reasoning,
+                            .ids = report->ids,
+                            .thinking = settings_.thinking,
+                            .calls = report->calls});
         messages_ = std::move(messages);
         context_used_ = report->prompt_tokens + static_cast<int64_t>(report->ids.size());
     }

@@ -20,6 +20,7 @@ struct ReplySettings {
     SamplerOptions sampler;
     int64_t max_tokens = 0;  // 0: until the reply or the context ends
     bool thinking = true;
+    std::vector<std::string> tools = {};  // that the model may call; JSON each
 };
 
 // What watches a reply while it comes.

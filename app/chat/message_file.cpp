@@ -7,46 +7,74 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "app/text_file.h"
+#include "models/chat/tools.h"
+
 namespace octavo {
 namespace {
+
+using Json = nlohmann::ordered_json;  // the arguments of calls keep their order
 
 struct RoleName {
     Role role;
     const char* name;
 };
-constexpr RoleName kRoles[] = {{Role::system, "system"}, {Role::user, "user"}, {Role::assistant, "assistant"}};
+constexpr RoleName kRoles[] = {
+    {Role::system, "system"}, {Role::user, "user"}, {Role::assistant, "assistant"}, {Role::tool, "tool"}};
 
 Error bad_messages(const std::string& why) {
     return {ErrorKind::input, fmt::format("the messages are not usable: {}.", why)};
 }
 
-Result<Message> parse_message(const nlohmann::json& json, size_t number) {
+// {"function": {"name", "arguments"}} or the inner object alone; the arguments are an object, or text that holds one.
+Result<ToolCall> parse_call(const Json& json, size_t number) {
+    const Json& function = json.is_object() && json.contains("function") ? json["function"] : json;
+    if (!function.is_object() || !function.contains("name") || !function["name"].is_string())
+        return bad_messages(fmt::format("message {} has a tool call without a name", number));
+    const Json arguments = function.value("arguments", Json::object());
+    if (arguments.is_string()) return ToolCall{function["name"], arguments};
+    const Result<std::string> text = template_json(arguments.dump(-1, ' ', false, Json::error_handler_t::replace));
+    if (!text) return text.error();
+    return ToolCall{function["name"], *text};
+}
+
+Result<Message> parse_message(const Json& json, size_t number) {
     const auto text = [&](const char* key) {
         const auto found = json.find(key);
         return found != json.end() && found->is_string() ? found->get<std::string>() : std::string();
     };
     if (!json.is_object()) return bad_messages(fmt::format("message {} is not an object", number));
-    for (const char* unsupported : {"tool_calls", "tool_call_id"})
-        if (json.contains(unsupported))
-            return bad_messages(
-                fmt::format("message {} has '{}', and tools are not supported yet", number, unsupported));
-    if (!json.contains("content") || !json["content"].is_string())
+    if (!json.contains("content") || !(json["content"].is_string() || json["content"].is_null()))
         return bad_messages(fmt::format("message {} has no text in 'content'", number));
-    for (const RoleName& role : kRoles)
-        if (text("role") == role.name) return Message{role.role, text("content"), text("reasoning_content")};
-    return bad_messages(
-        fmt::format("message {} has the role '{}', which is none of system, user, assistant", number, text("role")));
+    Message message = {
+        .content = text("content"), .reasoning = text("reasoning_content"), .has_content = json["content"].is_string()};
+    const Json calls = json.value("tool_calls", Json());
+    if (!calls.is_null() && !calls.is_array())
+        return bad_messages(fmt::format("message {} has 'tool_calls' that are no array", number));
+    for (const Json& entry : calls) {
+        Result<ToolCall> call = parse_call(entry, number);
+        if (!call) return call.error();
+        message.calls.push_back(std::move(*call));
+    }
+    for (const RoleName& role : kRoles) {
+        if (text("role") != role.name) continue;
+        message.role = role.role;
+        return message;
+    }
+    return bad_messages(fmt::format("message {} has the role '{}', which is none of system, user, assistant, tool",
+                                    number, text("role")));
 }
 
 }  // namespace
 
 Result<std::vector<Message>> parse_messages(const std::string& json_text) {
-    const nlohmann::json json = nlohmann::json::parse(json_text, nullptr, false);
+    if (nests_too_deeply(json_text)) return bad_messages("the JSON nests too deeply");
+    const Json json = Json::parse(json_text, nullptr, false);
     if (json.is_discarded()) return bad_messages("the file is not JSON");
-    const nlohmann::json list = json.is_object() ? json.value("messages", nlohmann::json()) : json;
+    const Json list = json.is_object() ? json.value("messages", Json()) : json;
     if (!list.is_array()) return bad_messages("there is no array of messages");
     std::vector<Message> messages;
-    for (const nlohmann::json& entry : list) {
+    for (const Json& entry : list) {
         Result<Message> message = parse_message(entry, messages.size() + 1);
         if (!message) return message.error();
         messages.push_back(std::move(*message));
@@ -66,13 +94,25 @@ Status check_messages_target(const std::string& file) {
 }
 
 std::string messages_json(const std::vector<Message>& messages) {
-    nlohmann::json list = nlohmann::json::array();
+    Json list = Json::array();
     for (const Message& message : messages) {
-        nlohmann::json entry = {{"role", kRoles[static_cast<size_t>(message.role)].name}, {"content", message.content}};
+        Json entry = {{"role", kRoles[static_cast<size_t>(message.role)].name}, {"content", message.content}};
+        if (!message.has_content) entry["content"] = nullptr;
         if (!message.reasoning.empty()) entry["reasoning_content"] = message.reasoning;
+        for (const ToolCall& call : message.calls) {
+            const Json function = {{"name", call.name}, {"arguments", call.arguments}};
+            entry["tool_calls"].push_back({{"type", "function"}, {"function", function}});
+        }
         list.push_back(std::move(entry));
     }
-    return nlohmann::json{{"messages", list}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+    return Json{{"messages", list}}.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<std::vector<std::string>> read_tools_file(const std::string& file) {
+    if (file.empty()) return std::vector<std::string>();
+    const Result<std::string> json = read_text_file(file);
+    if (!json) return json.error();
+    return parse_tools(*json);
 }
 
 }  // namespace octavo

@@ -95,6 +95,7 @@ void ReplyView::show_text(std::string text) {
 void ReplyView::end(const GenerationReport& report) {
     erase_progress();
     if (!quiet_ && !last_was_newline_) put(stdout, "\n");
+    for (const ToolCall& call : report.calls) result(fmt::format("tool call: {} {}\n", call.name, call.arguments));
     if (report.stop == StopReason::cancelled)
         say(report.ids.empty() ? "stopped before the reply: the message was taken back" : "stopped");
     else if (report.stop == StopReason::max_tokens)

@@ -11,10 +11,13 @@
 #include "app/chat/chat_input.h"
 #include "app/chat/chat_runner.h"
 #include "app/chat/conversation_recorder.h"
+#include "app/chat/message_file.h"
 #include "app/commands/commands.h"
 #include "app/engine_setup.h"
 #include "app/model_choice.h"
 #include "app/output.h"
+#include "app/printable_text.h"
+#include "app/recommended_sampling.h"
 #include "app/size_text.h"
 #include "app/text_file.h"
 
@@ -31,7 +34,10 @@ struct Options {
     std::optional<float> temperature;
     std::optional<int> top_k;
     std::optional<float> top_p;
-    SamplerOptions sampler;  // what a model file does not recommend
+    std::optional<float> min_p;
+    std::optional<float> repeat_penalty;
+    uint64_t seed = SamplerOptions().seed;
+    std::string tools;
     int64_t max_tokens = 0;
     bool no_think = false;
     bool show_ids = false;
@@ -41,25 +47,36 @@ struct Options {
     bool no_save = false;  // not even at a prompt
 };
 
-// The bundled model recalls; it has nothing to be creative about.
-float default_temperature(const Options& options) { return options.model.model.empty() ? 0.0f : 0.7f; }
-
 // What the person says comes first, then what the file recommends.
-ReplySettings reply_settings(const Options& options, const SamplingHints& hints) {
+Result<ReplySettings> reply_settings(const Options& options, const Model& model) {
     ReplySettings settings;
-    settings.sampler = options.sampler;
-    settings.sampler.temperature =
-        options.temperature.value_or(hints.temperature.value_or(default_temperature(options)));
-    settings.sampler.top_k = options.top_k.value_or(hints.top_k.value_or(0));
-    settings.sampler.top_p = options.top_p.value_or(hints.top_p.value_or(1.0f));
+    SamplerOptions& sampler = settings.sampler;
+    sampler = recommended_sampling(model);
+    sampler.temperature = options.temperature.value_or(sampler.temperature);
+    sampler.top_k = options.top_k.value_or(sampler.top_k);
+    sampler.top_p = options.top_p.value_or(sampler.top_p);
+    sampler.min_p = options.min_p.value_or(sampler.min_p);
+    sampler.repeat_penalty = options.repeat_penalty.value_or(sampler.repeat_penalty);
+    sampler.seed = options.seed;
+    if (Status valid = check_sampler_options(sampler); !valid) return valid.error();
+    Result<std::vector<std::string>> tools = read_tools_file(options.tools);
+    if (!tools) return tools.error();
+    settings.tools = std::move(*tools);
     settings.max_tokens = options.max_tokens;
     settings.thinking = !options.no_think;
     return settings;
 }
 
+nlohmann::json calls_json(const std::vector<ToolCall>& calls) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const ToolCall& call : calls) list.push_back({{"name", call.name}, {"arguments", call.arguments}});
+    return list;
+}
+
 nlohmann::json reply_json(const GenerationReport& report) {
     return {{"text", without_leading_space(report.text)},
             {"reasoning", report.reasoning},
+            {"tool_calls", calls_json(report.calls)},
             {"ids", report.ids},
             {"prompt_tokens", report.prompt_tokens},
             {"reused_tokens", report.reused_tokens},
@@ -82,6 +99,24 @@ nlohmann::json chat_json(const std::vector<GenerationReport>& replies) {
     nlohmann::json json = turns.empty() ? nlohmann::json::object() : turns.back();
     json["turns"] = std::move(turns);
     return json;
+}
+
+nlohmann::json sampling_json(const SamplerOptions& sampler, const Model& model) {
+    return {{"temperature", sampler.temperature},
+            {"top_k", sampler.top_k},
+            {"top_p", sampler.top_p},
+            {"min_p", sampler.min_p},
+            {"seed", sampler.seed},
+            {"repeat_penalty", sampler.repeat_penalty},
+            {"from_model_file", model.sampling.any()}};
+}
+
+// What is not as one would expect without looking into the file.
+void say_what_the_file_asks(const Model& model, const SamplerOptions& sampler, const ReplyView& view) {
+    for (const std::string& note : model.notes) view.say(printable_line(note), false);
+    if (model.sampling.any())
+        view.say(fmt::format("sampling: {} (the model file recommends {})", sampling_text(sampler),
+                             sampling_text(recommended_sampling(model))));
 }
 
 // What is said on the command line. A document goes before the first question; without one it is the question.
@@ -218,12 +253,12 @@ int run(const Options& options) {
     if (!engine) return fail(engine.error());
     const Model& model = (*engine)->model();
     if (const Status usable = need_chat(model); !usable) return fail(usable.error());
-    const ReplySettings settings = reply_settings(options, model.sampling);
-    if (const Status valid = check_sampler_options(settings.sampler); !valid) return fail(valid.error());
+    const Result<ReplySettings> settings = reply_settings(options, model);
+    if (!settings) return fail(settings.error());
 
     const bool at_terminal = is_terminal(Stream::input) && is_terminal(Stream::output);
     const bool interactive = script->inputs.empty() && at_terminal && !options.json.to_stdout();
-    Conversation conversation(**engine, settings);
+    Conversation conversation(**engine, *settings);
     const Result<SavedChat> saved = start_saving(options, interactive, model.name, conversation);
     if (!saved) return fail(saved.error());
     if (!options.system.empty()) conversation.set_system_prompt(options.system);
@@ -231,6 +266,7 @@ int run(const Options& options) {
         if (const Result<int64_t> attached = conversation.attach(*script->document); !attached)
             return fail(attached.error());
     ReplyView view(options.json.to_stdout());
+    say_what_the_file_asks(model, settings->sampler, view);
     ChatRunner runner(conversation, view, interactive, options.show_ids);
     int code = interactive              ? run_interactive(runner, **engine, view)
                : script->inputs.empty() ? run_piped(runner)
@@ -243,6 +279,7 @@ int run(const Options& options) {
                      "Nothing was asked, so there is no reply to write as JSON: give a message with -p, with -f or on "
                      "standard input."});
     nlohmann::json json = chat_json(runner.replies());
+    json["sampling"] = sampling_json(settings->sampler, model);
     if (conversation_id != 0) json["conversation"] = conversation_id;
     return finish(options.json, json, code);
 }
@@ -255,9 +292,9 @@ void add_sampling_options(CLI::App& command, Options& options) {
         "Temperature; 0 takes the best token (default: the file's, 0 for the bundled model)");
     add("--top-k", options.top_k, "Only the best K tokens; 0: all (default: the file's)");
     add("--top-p", options.top_p, "Only the best tokens with this share of the probability (default: the file's)");
-    add("--min-p", options.sampler.min_p, "Only tokens this probable against the best one; 0: all");
-    add("--repeat-penalty", options.sampler.repeat_penalty, "Above 1, makes recent tokens less likely");
-    command.add_option("--seed", options.sampler.seed, "The same seed gives the same replies")
+    add("--min-p", options.min_p, "Only tokens this probable against the best one; 0: all (default: the file's)");
+    add("--repeat-penalty", options.repeat_penalty, "Above 1, makes recent tokens less likely (default: the file's)");
+    command.add_option("--seed", options.seed, "The same seed gives the same replies")
         ->type_name("N")
         ->group("Sampling");
 }
@@ -295,6 +332,8 @@ RunCommand add_chat_command(CLI::App& command) {
     command.add_option("--system", options->system, "System prompt")->type_name("TEXT");
     add_count_option(command, "-n,--max-tokens", options->max_tokens,
                      "Most tokens of a reply (default: until it ends)");
+    add_file_option(command, "--tools", options->tools,
+                    "JSON: an array of tools that the model may call; its calls are shown, not run");
     command.add_flag("--no-think", options->no_think, "No thinking, with models that think");
     command.add_flag("--ids", options->show_ids, "Print the token ids of each reply after it");
     add_saving_options(command, *options);

@@ -14,6 +14,7 @@
 #include "app/npy.h"
 #include "app/output.h"
 #include "app/printable_text.h"
+#include "app/recommended_sampling.h"
 #include "app/size_text.h"
 
 namespace octavo {
@@ -46,7 +47,6 @@ Verdict judge(const Options& options, const ModelContents& contents) {
     }
     verdict.model = *model;
     if (!verdict.model->tokenizer) verdict.unsupported.emplace_back("The vocabulary is missing or not understood.");
-    if (!verdict.model->chat) verdict.unsupported.push_back(verdict.model->chat_error);
     return verdict;
 }
 
@@ -69,6 +69,8 @@ std::string model_text(const Model& model) {
         text += fmt::format("tokenizer: {}, {} tokens\n", model.tokenizer->family(),
                             group_digits(model.tokenizer->vocab_size()));
     if (model.chat) text += fmt::format("chat template: dialect {}\n", model.chat->dialect().name);
+    if (model.sampling.any())
+        text += fmt::format("recommended sampling: {}\n", sampling_text(recommended_sampling(model)));
     for (const std::string& note : model.notes) text += fmt::format("note: {}\n", printable_line(note));
     return text;
 }

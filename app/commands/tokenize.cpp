@@ -43,7 +43,7 @@ int print_text(const Options& options, const Tokenizer& tokenizer) {
 
 int run(const Options& options) {
     if (const Status target = check_json_target(options.json); !target) return fail(target.error());
-    const auto model = open_chosen_model(options.model);
+    const auto model = open_chosen_text(options.model);
     if (!model) return fail(model.error());
     if (const Status usable = need_tokenizer(**model); !usable) return fail(usable.error());
     const Tokenizer& tokenizer = *(*model)->tokenizer;

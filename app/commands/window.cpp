@@ -41,6 +41,7 @@ Status run_window(const std::string& model) {
     options.model = model;
     options.wake = (*window)->waker();
     options.now_ms = system_ms;
+    options.other_places = [] { return places_of_other_programs(process_environment()); };
     const std::unique_ptr<WindowClient> desktop = make_desktop(std::move(options));
     (*window)->run(*desktop);
     return {};

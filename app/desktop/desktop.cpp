@@ -19,6 +19,7 @@
 #include "app/desktop/recall_controller.h"
 #include "app/desktop/sampling_presets.h"
 #include "app/desktop/transfer_controller.h"
+#include "app/recommended_sampling.h"
 
 namespace octavo {
 namespace {
@@ -39,7 +40,7 @@ class Desktop : public WindowClient {
           engine_(options_.make_engine(options_.wake)),
           counts_(*engine_),
           services_{*engine_, *options_.store, counts_, files_, inbox_, notices_, options_.now_ms},
-          model_(services_, dirty()),
+          model_(services_, dirty(), options_.other_places),
           chat_(services_, dirty()),
           cache_(services_, chat_, model_, dirty()),
           recall_(services_, chat_, model_, dirty()),

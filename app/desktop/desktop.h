@@ -8,8 +8,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "app/desktop/engine_port.h"
+#include "app/library/model_places.h"
 #include "app/store/store_thread.h"
 #include "ui/window.h"
 
@@ -23,6 +25,8 @@ struct DesktopOptions {
     std::string model;                // to be loaded first; empty: the last one, or the bundled one
     std::function<void()> wake;       // makes the window ask for the state again; any thread
     std::function<int64_t()> now_ms;  // since 1970, UTC
+    // Where other programs keep models; called on a thread that waits for the disk. nullptr: nowhere.
+    std::function<std::vector<ModelPlace>()> other_places = nullptr;
 };
 
 std::unique_ptr<WindowClient> make_desktop(DesktopOptions options);

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <system_error>
 
-#include "app/model_choice.h"
 #include "app/printable_text.h"
 #include "app/size_text.h"
 
@@ -18,7 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostItems = 2000;
-constexpr size_t kMostModels = 200;
 
 // Empty: any file will do.
 std::vector<std::string_view> extensions_for(FilePurpose purpose) {
@@ -57,11 +55,6 @@ std::string visit_folder(const fs::path& folder, Visit visit) {
     return "";
 }
 
-bool holds_safetensors(const fs::path& folder) {
-    std::error_code error;
-    return fs::exists(folder / "config.json", error);
-}
-
 }  // namespace
 
 FolderListing list_folder(const std::string& folder, FilePurpose purpose) {
@@ -88,39 +81,6 @@ FolderListing list_folder(const std::string& folder, FilePurpose purpose) {
     if (cut) listing.error = fmt::format("Only {} items are shown: type the path instead.", group_digits(kMostItems));
     std::sort(listing.items.begin(), listing.items.end(), folders_first_by_name);
     return listing;
-}
-
-ModelFileItem describe_model_file(const std::string& path) {
-    ModelFileItem item;
-    item.path = path;
-    item.name = path.empty() ? "Pocket" : fs::path(path).filename().string();
-    const Result<std::shared_ptr<const Model>> model = open_chosen_model(path);
-    if (!model) {
-        item.problem = model.error().message;
-        return item;
-    }
-    item.bytes = (*model)->weight_bytes;
-    item.details =
-        fmt::format("{:.1f} M parameters, {}", static_cast<double>((*model)->parameters) / 1e6, (*model)->format);
-    if (const Status chat = need_chat(**model); !chat) item.problem = chat.error().message;
-    return item;
-}
-
-ModelState::Folder scan_model_folder(const std::string& folder) {
-    ModelState::Folder scanned;
-    scanned.path = folder;
-    std::vector<std::string> paths;
-    scanned.error = visit_folder(folder, [&](const fs::directory_entry& entry) {
-        std::error_code ignored;
-        const bool is_model =
-            entry.is_directory(ignored) ? holds_safetensors(entry.path()) : entry.path().extension() == ".gguf";
-        if (is_model) paths.push_back(entry.path().string());
-        return paths.size() < kMostModels;
-    });
-    if (holds_safetensors(folder)) paths.push_back(folder);
-    std::sort(paths.begin(), paths.end());
-    for (const std::string& path : paths) scanned.files.push_back(describe_model_file(path));
-    return scanned;
 }
 
 }  // namespace octavo

@@ -6,15 +6,12 @@
 #include <filesystem>
 #include <utility>
 
-#include "app/desktop/folder_listing.h"
 #include "app/printable_text.h"
 #include "app/size_text.h"
 #include "kernels/base/cpu_platform.h"
 
 namespace octavo {
 namespace {
-
-constexpr size_t kRecentModels = 8;
 
 std::string file_name(const std::string& path) {
     return path.empty() ? "Pocket (part of this program)" : std::filesystem::path(path).filename().string();
@@ -51,8 +48,9 @@ ModelState::Loaded describe(const ModelLoaded& loaded, const std::string& path) 
 
 }  // namespace
 
-ModelController::ModelController(const Services& services, std::function<void()> changed)
-    : services_(services), changed_(std::move(changed)) {
+ModelController::ModelController(const Services& services, std::function<void()> changed,
+                                 ModelFinder::OtherPlaces other_places)
+    : services_(services), changed_(std::move(changed)), finder_(services_, changed_, std::move(other_places)) {
     services_.ask_files(
         [] {
             const Result<std::unique_ptr<Backend>> cuda = open_backend({DeviceChoice::cuda, 1});
@@ -68,23 +66,14 @@ void ModelController::remember(const Settings& settings) {
     last_path_ = settings.text("model_path").value_or("");
     device_ = settings.text("device").value_or("auto");
     if (!parse_device(device_)) device_ = "auto";
-    for (const std::string& path : settings.texts("recent_models").value_or(std::vector<std::string>{}))
-        if (recent_.size() < kRecentModels) recent_.push_back({path, file_name(path), "", 0, ""});
-    for (const std::string& folder : settings.texts("model_folders").value_or(std::vector<std::string>{}))
-        folders_.push_back({folder, {}, false, ""});
-    rescan();
+    finder_.remember(settings);
 }
 
 void ModelController::save() const {
     Settings settings;
     settings.set_text("model_path", last_path_);
     settings.set_text("device", device_);
-    std::vector<std::string> paths;
-    for (const ModelFileItem& item : recent_) paths.push_back(item.path);
-    settings.set_texts("recent_models", paths);
-    paths.clear();
-    for (const ModelState::Folder& folder : folders_) paths.push_back(folder.path);
-    settings.set_texts("model_folders", paths);
+    finder_.save_to(settings);
     services_.store.post([settings](Store& store) { return store.save_settings(settings); });
 }
 
@@ -117,60 +106,16 @@ void ModelController::set_device(const std::string& id) {
 }
 
 void ModelController::add_folder(const std::string& folder) {
-    const bool known = std::any_of(folders_.begin(), folders_.end(),
-                                   [&](const ModelState::Folder& each) { return each.path == folder; });
-    if (!known) folders_.push_back({folder, {}, false, ""});
+    finder_.add_folder(folder);
     save();
-    scan(folder);
 }
 
 void ModelController::remove_folder(const std::string& folder) {
-    std::erase_if(folders_, [&](const ModelState::Folder& each) { return each.path == folder; });
+    finder_.remove_folder(folder);
     save();
-    changed_();
 }
 
-void ModelController::rescan() {
-    for (const ModelState::Folder& folder : folders_) scan(folder.path);
-    describe_recent();
-}
-
-void ModelController::scan(const std::string& folder) {
-    for (ModelState::Folder& each : folders_)
-        if (each.path == folder) each.scanning = true;
-    services_.ask_files([folder] { return scan_model_folder(folder); },
-                        [this, folder](ModelState::Folder scanned) {
-                            for (ModelState::Folder& each : folders_)
-                                if (each.path == folder) each = std::move(scanned);
-                            changed_();
-                        });
-    changed_();
-}
-
-void ModelController::describe_recent() {
-    std::vector<std::string> paths;
-    for (const ModelFileItem& item : recent_) paths.push_back(item.path);
-    services_.ask_files(
-        [paths] {
-            std::vector<ModelFileItem> items;
-            for (const std::string& path : paths) items.push_back(describe_model_file(path));
-            return items;
-        },
-        [this](std::vector<ModelFileItem> items) {
-            for (ModelFileItem& item : items)
-                for (ModelFileItem& recent : recent_)
-                    if (recent.path == item.path) recent = std::move(item);
-            changed_();
-        });
-}
-
-void ModelController::note_recent(const std::string& path) {
-    if (path.empty()) return;  // the bundled one is always there
-    std::erase_if(recent_, [&](const ModelFileItem& item) { return item.path == path; });
-    recent_.insert(recent_.begin(), {path, file_name(path), "", 0, ""});
-    if (recent_.size() > kRecentModels) recent_.resize(kRecentModels);
-    describe_recent();
-}
+void ModelController::rescan() { finder_.search(); }
 
 void ModelController::on(const ModelLoading& event) {
     if (!loading_) return;
@@ -184,7 +129,7 @@ void ModelController::on(const ModelLoaded& event) {
     path_ = last_path_;
     loading_.reset();
     error_.clear();
-    note_recent(path_);
+    finder_.used(path_);
     save();
     for (const std::string& note : event.notes)
         services_.notices.add(NoticeKind::information, note, "model note " + note);
@@ -211,8 +156,7 @@ void ModelController::fill(ModelState& state) const {
     state.devices = {{"auto", "Automatic", ""}, {"cpu", "Processor (CPU)", ""}};
     state.devices.push_back({"cuda", "NVIDIA GPU (CUDA)", cuda_problem_});
     state.device = device_;
-    state.recent = recent_;
-    state.folders = folders_;
+    finder_.fill(state);
     state.machine = machine_text();
 }
 

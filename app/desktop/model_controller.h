@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "app/desktop/model_finder.h"
 #include "app/desktop/services.h"
 #include "app/store/settings.h"
 #include "ui/view_state.h"
@@ -17,7 +18,7 @@ namespace octavo {
 
 class ModelController {
   public:
-    ModelController(const Services& services, std::function<void()> changed);
+    ModelController(const Services& services, std::function<void()> changed, ModelFinder::OtherPlaces other_places);
 
     // What was remembered; nothing is loaded yet.
     void remember(const Settings& settings);
@@ -48,9 +49,6 @@ class ModelController {
   private:
     void start(const std::string& path, KvEqualise equalise);
     void save() const;
-    void scan(const std::string& folder);
-    void note_recent(const std::string& path);
-    void describe_recent();
 
     Services services_;
     std::function<void()> changed_;
@@ -62,8 +60,7 @@ class ModelController {
     std::string error_;
     std::string device_ = "auto";
     std::string cuda_problem_ = "The GPU is being looked for.";
-    std::vector<ModelFileItem> recent_;
-    std::vector<ModelState::Folder> folders_;
+    ModelFinder finder_;
 };
 
 }  // namespace octavo

@@ -78,13 +78,14 @@ Result<ModelLoader::Started> ModelLoader::start(std::shared_ptr<const Model> mod
     Result<std::unique_ptr<Backend>> backend = open_backend({request_->device, request_->threads});
     if (!backend) return backend.error();
     Started started{nullptr, std::move(model), {}};
+    started.notes = started.model->notes;
     if (request_->equalise != KvEqualise::off) {
         report_({"measuring the channels of keys and values", {}});
         Result<PreparedModel> prepared =
             prepare_channels(started.model, {request_->equalise, 0, user_cache_folder()}, **backend, *job_);
         if (!prepared) return prepared.error();
         started.model = std::move(prepared->model);
-        started.notes = std::move(prepared->notes);
+        started.notes.insert(started.notes.end(), prepared->notes.begin(), prepared->notes.end());
     }
     EngineOptions options;
     options.device = request_->device;

@@ -62,7 +62,10 @@ class Finder {
 
     FoundModels run() {
         const bool ollama = place_.layout == PlaceLayout::ollama;
-        walk_.run(ollama ? place_.folder / "manifests" : place_.folder, [&](const FolderWalk::Folder& folder) {
+        const fs::path root = ollama ? place_.folder / "manifests" : place_.folder;
+        std::error_code error;
+        if (ollama && !fs::exists(root, error)) return {};  // Ollama has no models yet
+        walk_.run(root, [&](const FolderWalk::Folder& folder) {
             if (ollama)
                 read_manifests(folder);
             else

@@ -12,7 +12,8 @@ constexpr Name<MessageState> kStates[] = {{MessageState::complete, "complete"},
                                           {MessageState::streaming, "streaming"},
                                           {MessageState::stopped, "stopped"},
                                           {MessageState::failed, "failed"}};
-constexpr Name<Role> kRoles[] = {{Role::system, "system"}, {Role::user, "user"}, {Role::assistant, "assistant"}};
+constexpr Name<Role> kRoles[] = {
+    {Role::system, "system"}, {Role::user, "user"}, {Role::assistant, "assistant"}, {Role::tool, "tool"}};
 
 template <class Value, size_t count>
 std::string_view name_of(const Name<Value> (&names)[count], Value value) {

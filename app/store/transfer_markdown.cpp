@@ -15,6 +15,7 @@ const char* heading(Role role) {
         case Role::system: return "System";
         case Role::user: return "You";
         case Role::assistant: return "Reply";
+        case Role::tool: return "Tool";
     }
     return "";
 }

@@ -73,10 +73,21 @@ Status check_shard(const GgufMetadata& metadata, int64_t number, int64_t count) 
     return {};
 }
 
+// A shard of another model says so by another number of tensors.
+Status check_same_total(const GgufMetadata& first, const GgufMetadata& shard) {
+    const auto expected = first.integer(kTensorsKey);
+    if (!expected) return expected.error();
+    const auto total = shard.integer(kTensorsKey);
+    if (!total) return total.error();
+    if (!*expected || !*total || **expected == **total) return {};
+    return bad(fmt::format("key '{}' is {}, but {} in the first file", kTensorsKey, **total, **expected));
+}
+
 Status add_shard(GgufCheckpoint& checkpoint, const std::filesystem::path& path, int64_t number, int64_t count) {
     Result<OpenFile> shard = open_file(path);
     if (!shard) return shard.error();
     if (Status status = check_shard(shard->file.metadata, number, count); !status) return status;
+    if (Status status = check_same_total(checkpoint.metadata, shard->file.metadata); !status) return status;
     if (Status status = checkpoint.tensors.add(std::move(shard->file.tensors)); !status) return status;
     if (number == 1) checkpoint.metadata = std::move(shard->file.metadata);
     checkpoint.owners.push_back(std::move(shard->mapped));

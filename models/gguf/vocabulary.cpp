@@ -11,7 +11,10 @@ constexpr std::string_view kModelKey = "tokenizer.ggml.model";
 constexpr std::string_view kTokensKey = "tokenizer.ggml.tokens";
 constexpr std::string_view kScoresKey = "tokenizer.ggml.scores";
 constexpr std::string_view kTypesKey = "tokenizer.ggml.token_type";
+constexpr std::string_view kMergesKey = "tokenizer.ggml.merges";
 constexpr std::string_view kSpaceKey = "tokenizer.ggml.add_space_prefix";
+// Above every real vocabulary; bounds what a hostile one takes.
+constexpr uint64_t kLimit = 1 << 22;
 
 struct IdKey {
     std::string_view key;
@@ -35,10 +38,10 @@ Status check_length(std::string_view key, size_t length, size_t tokens) {
 Status read_tokens(const GgufMetadata& metadata, int vocab, GgufVocabulary& vocabulary) {
     const GgufEntry* entry = metadata.find(kTokensKey);
     if (!entry) return missing_key(kTokensKey);
-    if (entry->type == GgufType::array && entry->count > static_cast<uint64_t>(vocab)) {
+    if (vocab > 0 && entry->type == GgufType::array && entry->count > static_cast<uint64_t>(vocab)) {
         return bad("key '{}' has {} tokens, but the embedding has {} rows", kTokensKey, entry->count, vocab);
     }
-    auto tokens = metadata.texts(kTokensKey, static_cast<uint64_t>(vocab));
+    auto tokens = metadata.texts(kTokensKey, kLimit);
     if (!tokens) return tokens.error();
     vocabulary.tokens = std::move(**tokens);
     if (vocabulary.tokens.empty()) return bad("key '{}' is empty", kTokensKey);
@@ -47,7 +50,6 @@ Status read_tokens(const GgufMetadata& metadata, int vocab, GgufVocabulary& voca
 
 Status read_scores_and_types(const GgufMetadata& metadata, GgufVocabulary& vocabulary) {
     const size_t count = vocabulary.tokens.size();
-    constexpr uint64_t kLimit = 1 << 22;
     auto scores = metadata.reals(kScoresKey, kLimit);
     if (!scores) return scores.error();
     if (*scores) vocabulary.scores = std::move(**scores);
@@ -61,6 +63,15 @@ Status read_scores_and_types(const GgufMetadata& metadata, GgufVocabulary& vocab
         vocabulary.types.push_back(static_cast<int32_t>(type));
     }
     return check_length(kTypesKey, vocabulary.types.size(), count);
+}
+
+Status read_merges(const GgufMetadata& metadata, GgufVocabulary& vocabulary) {
+    if (vocabulary.model != "gpt2") return {};
+    auto merges = metadata.texts(kMergesKey, kLimit);
+    if (!merges) return merges.error();
+    if (!*merges) return missing_key(kMergesKey);
+    vocabulary.merges = std::move(**merges);
+    return {};
 }
 
 Status read_ids(const GgufMetadata& metadata, GgufVocabulary& vocabulary) {
@@ -96,6 +107,7 @@ Result<std::optional<GgufVocabulary>> read_gguf_vocabulary(const GgufMetadata& m
     vocabulary.add_space_prefix = space->value_or(true);
     if (Status status = read_tokens(metadata, vocab, vocabulary); !status) return status.error();
     if (Status status = read_scores_and_types(metadata, vocabulary); !status) return status.error();
+    if (Status status = read_merges(metadata, vocabulary); !status) return status.error();
     if (Status status = read_ids(metadata, vocabulary); !status) return status.error();
     return std::optional(std::move(vocabulary));
 }

@@ -20,6 +20,7 @@ struct GgufVocabulary {
     std::vector<std::string_view> tokens;  // [tokens]
     std::vector<float> scores;             // [tokens], or empty
     std::vector<int32_t> types;            // [tokens], or empty
+    std::vector<std::string_view> merges;  // gpt2: "left right", the first merges first
     int32_t eos = -1;                      // -1: the file names none
     int32_t eot = -1;
     int32_t padding = -1;
@@ -27,7 +28,8 @@ struct GgufVocabulary {
     bool add_space_prefix = true;
 };
 
-// No value: the file has no tokenizer. `vocab`: rows of the embedding; there may be fewer tokens, not more.
+// No value: the file has no tokenizer. `vocab`: rows of the embedding; there may be fewer tokens, not more. 0: the file
+// has no embedding.
 Result<std::optional<GgufVocabulary>> read_gguf_vocabulary(const GgufMetadata& metadata, int vocab);
 
 }  // namespace octavo

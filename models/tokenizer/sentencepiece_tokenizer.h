@@ -18,17 +18,10 @@
 #include <string_view>
 
 #include "kernels/base/error.h"
+#include "models/tokenizer/special_ids.h"
 #include "models/tokenizer/tokenizer.h"
 
 namespace octavo {
-
-// Ids that metadata names; -1 where it names none.
-struct SpecialIds {
-    int32_t end_of_text = -1;  // GGUF eos_token_id
-    int32_t end_of_turn = -1;  // GGUF eot_token_id
-    int32_t padding = -1;      // GGUF padding_token_id
-    int32_t unknown = -1;      // GGUF unknown_token_id; needed only where no token has the type "unknown"
-};
 
 // The views need to live only during the call.
 struct SentencePieceSource {

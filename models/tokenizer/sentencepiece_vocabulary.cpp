@@ -50,7 +50,7 @@ class Builder {
     explicit Builder(const SentencePieceSource& source) : source_(source) {}
 
     Result<SentencePieceVocabulary> build() {
-        for (const auto check : {&Builder::check_sizes, &Builder::check_tokens, &Builder::check_special_ids,
+        for (const auto check : {&Builder::check_sizes, &Builder::check_tokens, &Builder::check_ids,
                                  &Builder::find_unknown, &Builder::check_duplicates, &Builder::find_bytes})
             if (Status status = (this->*check)(); !status) return status.error();
         fill();
@@ -93,18 +93,7 @@ class Builder {
         return {};
     }
 
-    Status check_special_ids() {
-        const SpecialIds& special = source_.special;
-        const std::pair<const char*, int32_t> named[] = {{"eos_token_id", special.end_of_text},
-                                                         {"eot_token_id", special.end_of_turn},
-                                                         {"padding_token_id", special.padding},
-                                                         {"unknown_token_id", special.unknown}};
-        for (const auto& [key, id] : named)
-            if (id < -1 || id >= size())
-                return input_error(
-                    fmt::format("The tokenizer's {} is {}, but its vocabulary has {} tokens.", key, id, size()));
-        return {};
-    }
+    Status check_ids() { return check_special_ids(source_.special, size()); }
 
     Status find_unknown() {
         for (int32_t id = 0; id < size(); ++id) {
@@ -171,7 +160,7 @@ class Builder {
         // Without a token for U+2581 a space would become the three bytes of that character and come back as it.
         if (!has_space_ && !out_.byte_ids.empty()) out_.inseparable.add(" ", out_.byte_ids[' ']);
         out_.model = writer.finish(!out_.byte_ids.empty(), out_.unknown_id);
-        find_stops();
+        out_.stop_ids = find_stop_ids(source_.special, out_.specials);
     }
 
     void add(int32_t id, Use use, SentencePieceWriter& writer) {
@@ -219,15 +208,6 @@ class Builder {
             left = step.character;
             at += step.bytes;
         }
-    }
-
-    void find_stops() {
-        std::vector<int32_t>& stops = out_.stop_ids;
-        for (const int32_t id : {source_.special.end_of_text, source_.special.end_of_turn,
-                                 out_.specials.find("<|im_end|>"), out_.specials.find("<|endoftext|>")})
-            if (id >= 0) stops.push_back(id);
-        std::sort(stops.begin(), stops.end());
-        stops.erase(std::unique(stops.begin(), stops.end()), stops.end());
     }
 
     const SentencePieceSource& source_;

@@ -1,4 +1,4 @@
-// Text to token ids and back. Two families stand behind it: SentencePiece (here now) and byte-level BPE (next).
+// Text to token ids and back. Two families stand behind it: SentencePiece and byte-level BPE.
 //
 // Threads: const methods may be called from any thread.
 // Non-goals: no normalisation beyond the vocabulary's own, no truncation, no automatic BOS.

@@ -37,7 +37,7 @@ struct Frame {
 Result<Frame> chat_frame(const Model& model) {
     if (model.tokenizer == nullptr)
         return Error{ErrorKind::input, fmt::format("{} has no tokenizer, so it cannot read text.", model.name)};
-    if (!model.chat) return Error{ErrorKind::input, fmt::format("{} cannot chat: {}", model.name, model.chat_error)};
+    if (!model.chat) return Error{ErrorKind::input, fmt::format("{} has no chat template.", model.name)};
     const std::string content = "text";
     Result<std::vector<PromptPart>> parts =
         model.chat->render({{.role = Role::user, .content = content}}, {.thinking = false});

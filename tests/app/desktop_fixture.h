@@ -29,6 +29,7 @@ class DesktopFixture : public testing::Test {
         options.settings = settings;
         options.wake = [] {};
         options.now_ms = [this] { return now_ms_; };
+        options.other_places = other_places_;
         desktop_ = make_desktop(std::move(options));
     }
     void restart() {
@@ -83,6 +84,7 @@ class DesktopFixture : public testing::Test {
     std::shared_ptr<const Model> model_ = *open_chosen_model("");
     std::unique_ptr<StoreThread> store_ = std::make_unique<StoreThread>(StoreOptions{});
     bool loads_by_itself_ = true;
+    std::function<std::vector<ModelPlace>()> other_places_;
     int64_t now_ms_ = 1'700'000'000'000;
     FakeEngine* engine_ = nullptr;
     std::shared_ptr<const ViewState> state_;

@@ -197,6 +197,14 @@ TEST(Library, OllamaManifestsLeadToBlobsAndNowhereElse) {
     EXPECT_EQ(library.models[1].verdict, ModelVerdict::incomplete);
 }
 
+TEST(Library, AnOllamaStoreWithoutModelsIsNoTrouble) {
+    const TemporaryFolder folder;
+    const Job job;
+    const ModelLibrary library = read_library({{"Ollama", PlaceLayout::ollama, folder.path()}}, {}, job);
+    EXPECT_TRUE(library.models.empty());
+    EXPECT_EQ(library.places[0].error, "");
+}
+
 TEST(Library, LoopsEndAndFoldersAreSeenOnce) {
     const TemporaryFolder folder;
     write_model(folder / "real/model.gguf");

@@ -1,4 +1,5 @@
 // Sizes, token lists, text files, message files and .npy files: how people and scripts write them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -170,12 +171,32 @@ TEST(MessageFile, RoundTrips) {
 
 TEST(MessageFile, RefusesWithTheMessagesNumber) {
     for (const char* text : {"", "{", "{}", "3", "[3]", R"([{"role": "user"}])", R"([{"role": "user", "content": 3}])",
-                             R"([{"role": "tool", "content": "x"}])", R"([{"content": "x"}])"})
+                             R"([{"role": "robot", "content": "x"}])", R"([{"content": "x"}])"})
         EXPECT_FALSE(parse_messages(text)) << text;
-    const auto tools =
-        parse_messages(R"([{"role":"user","content":"a"},{"role":"assistant","content":"b","tool_calls":[]}])");
-    ASSERT_FALSE(tools);
-    EXPECT_NE(tools.error().message.find("message 2"), std::string::npos) << tools.error().message;
+    for (const char* calls : {"3", "[3]", "[{}]", R"([{"function": {"name": 3}}])", R"([{"function": 3}])"}) {
+        const auto messages = parse_messages(fmt::format(
+            R"([{{"role":"user","content":"a"}},{{"role":"assistant","content":"b","tool_calls":{}}}])", calls));
+        ASSERT_FALSE(messages) << calls;
+        EXPECT_NE(messages.error().message.find("message 2"), std::string::npos) << messages.error().message;
+    }
+    EXPECT_FALSE(parse_messages(std::string(100000, '[')));
+}
+
+TEST(MessageFile, KeepsToolsAndTheirResults) {
+    const auto messages = parse_messages(
+        R"([{"role": "assistant", "content": null, "tool_calls": [{"type": "function", "function":
+            {"name": "f", "arguments": {"z": 1, "a": ["b"]}}}, {"name": "g", "arguments": "{\"as\": \"text\"}"}]},
+            {"role": "tool", "content": "42"}])");
+    ASSERT_TRUE(messages) << messages.error().message;
+    const auto back = parse_messages(messages_json(*messages));
+    ASSERT_TRUE(back) << back.error().message;
+    for (const auto& list : {*messages, *back}) {
+        ASSERT_EQ(list.size(), 2u);
+        EXPECT_FALSE(list[0].has_content);
+        EXPECT_EQ(list[0].calls, (std::vector<ToolCall>{{"f", R"({"z": 1, "a": ["b"]})"}, {"g", R"({"as": "text"})"}}));
+        EXPECT_EQ(list[1].role, Role::tool);
+        EXPECT_EQ(list[1].content, "42");
+    }
 }
 
 TEST(NpyFile, HasTheFormatsHeader) {

@@ -16,10 +16,15 @@ namespace {
 
 using namespace test;
 
-constexpr WeightType kTypes[] = {WeightType::q4_0, WeightType::q4_1,   WeightType::q5_0,   WeightType::q5_1,
-                                 WeightType::q2_k, WeightType::q3_k,   WeightType::q4_k,   WeightType::q5_k,
-                                 WeightType::q6_k, WeightType::iq4_nl, WeightType::iq4_xs, WeightType::mxfp4,
-                                 WeightType::nvfp4};
+constexpr WeightType kTypes[] = {
+    // clang-format off
+    WeightType::q4_0, WeightType::q4_1, WeightType::q5_0, WeightType::q5_1,
+    WeightType::q2_k, WeightType::q3_k, WeightType::q4_k, WeightType::q5_k, WeightType::q6_k,
+    WeightType::iq4_nl, WeightType::iq4_xs, WeightType::iq3_s, WeightType::iq3_xxs, WeightType::iq2_xxs,
+    WeightType::iq2_xs, WeightType::iq2_s, WeightType::iq1_s, WeightType::iq1_m,
+    WeightType::mxfp4, WeightType::nvfp4,
+    // clang-format on
+};
 
 constexpr int kBlock = 32;
 

@@ -73,6 +73,88 @@ TEST(ChatReply, PiecesAddUpToTheWhole) {
         }
 }
 
+const std::vector<std::string> weather_tools = {
+    R"({"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties":
+        {"city": {"type": "string"}, "days": {"type": "integer"}, "exact": {"type": "boolean"},
+         "where": {"type": "object"}, "note": {"type": ["string", "null"]}}}}})"};
+
+struct CallCase {
+    const char* reply;
+    const char* content;
+    std::vector<ToolCall> calls;
+};
+
+const CallCase call_cases[] = {
+    {"no call", "no call", {}},
+    {"Let me look.\n\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Lyon\", \"days\": "
+     "2}}\n</tool_call>",
+     "Let me look.",
+     {{"weather", R"({"city": "Lyon", "days": 2})"}}},
+    {"<tool_call>{\"name\":\"a\",\"arguments\":{}}</tool_call>\n<tool_call>{\"name\":\"b\"}</tool_call>",
+     "",
+     {{"a", "{}"}, {"b", "{}"}}},
+    {"<tool_call>{\"name\":\"a\",\"arguments\":\"{\\\"as\\\": \\\"text\\\"}\"}</tool_call>",
+     "",
+     {{"a", R"({"as": "text"})"}}},
+    {"First.\n\n<tool_call>\n<function=weather>\n<parameter=city>\nLe Mans\n</parameter>\n<parameter=days>\n3\n"
+     "</parameter>\n<parameter=exact>\nTrue\n</parameter>\n<parameter=where>\n{\"a\":[1,2]}\n</parameter>\n"
+     "<parameter=unknown>\n7\n</parameter>\n</function>\n</tool_call>\n<tool_call>\n<function=now>\n</function>\n"
+     "</tool_call>",
+     "First.",
+     {{"weather", R"({"city": "Le Mans", "days": 3, "exact": true, "where": {"a": [1, 2]}, "unknown": "7"})"},
+      {"now", "{}"}}},
+    // One newline at either end is the tags', the others are the value's; tags inside a value are text.
+    {"<tool_call><function=weather><parameter=city>\n\n a\n<b>&amp;</b>\n</parameter> is "
+     "text\n\n</parameter></function>"
+     "</tool_call>",
+     "",
+     {{"weather", R"({"city": "\n a\n<b>&amp;</b>\n</parameter> is text\n"})"}}},
+    {"<tool_call><function=weather><parameter=days>many</parameter><parameter=note>None</parameter></function></"
+     "tool_call>",
+     "",
+     {{"weather", R"({"days": "many", "note": null})"}}},
+    // What is no call stays visible.
+    {"a <tool_call>not a call</tool_call> b", "a\n<tool_call>not a call</tool_call>\nb", {}},
+    {"<tool_call>{\"name\": 7}</tool_call>", "<tool_call>{\"name\": 7}</tool_call>", {}},
+    {"<tool_call>\n<function=f>\n<parameter=p>\nnever ends",
+     "<tool_call>\n<function=f>\n<parameter=p>\nnever ends",
+     {}},
+    {"cut <tool_ca", "cut <tool_ca", {}},
+    {"before <tool_call>{\"name\":\"f\"}</tool_call> after", "before\nafter", {{"f", "{}"}}},
+};
+
+TEST(ChatReply, CallsAreFoundWholeAndInPieces) {
+    std::mt19937 random(2);
+    for (const CallCase& item : call_cases) {
+        const std::string reply = item.reply;
+        for (int round = 0; round < 30; ++round) {
+            ReplyParser parser(plain, true, weather_tools);
+            ReplyDelta whole;
+            for (std::size_t at = 0; at < reply.size();) {
+                const std::size_t size = round == 0 ? reply.size() : 1 + random() % 5;
+                whole.add(parser.feed(std::string_view(reply).substr(at, size)));
+                at += size;
+            }
+            whole.add(parser.finish());
+            ASSERT_EQ(whole.content, item.content) << reply;
+            ASSERT_EQ(whole.calls, item.calls) << reply;
+        }
+    }
+}
+
+TEST(ChatReply, CallsFollowThinking) {
+    const ReplyDelta reply = parse_reply(
+        opened, true, "I need <tool_call> it.\n</think>\n\n<tool_call>{\"name\":\"f\"}</tool_call>", weather_tools);
+    EXPECT_EQ(reply.reasoning, "I need <tool_call> it.");
+    EXPECT_EQ(reply.content, "");
+    EXPECT_EQ(reply.calls, (std::vector<ToolCall>{{"f", "{}"}}));
+}
+
+TEST(ChatReply, WithoutToolsACallIsText) {
+    const char* const reply = "<tool_call>{\"name\":\"f\"}</tool_call>";
+    EXPECT_EQ(parse_reply(plain, true, reply).content, reply);
+}
+
 TEST(ChatReply, WordsAreNotHeldBack) {
     ReplyParser parser(opened, true);
     EXPECT_TRUE(parser.in_reasoning());

@@ -1,11 +1,11 @@
 // Prompts against those that the model families' own templates render (tests/fixtures/chat), and the promises on top:
 // replies replayed as generated, prompts that extend one another, refusals in sentences.
 #include "models/chat/chat_template.h"
+#include "models/chat/tools.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +14,7 @@
 namespace octavo {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;  // arguments of calls keep their order
 
 const Json& fixture() {
     static const Json json = Json::parse(test::fixture_text("chat/chat_templates.json"));
@@ -29,9 +29,7 @@ std::string template_of(std::string_view dialect) {
 }
 
 ChatTemplate detect(std::string_view dialect) {
-    Result<ChatTemplate> chat = ChatTemplate::detect(dialect == "plain" ? "" : template_of(dialect));
-    EXPECT_TRUE(chat) << dialect;
-    return *chat;
+    return ChatTemplate::detect(dialect == "plain" ? "" : template_of(dialect));
 }
 
 std::string joined(const std::vector<PromptPart>& parts) {
@@ -43,18 +41,23 @@ std::string joined(const std::vector<PromptPart>& parts) {
     return text;
 }
 
-// No value: the conversation needs tools.
-std::optional<std::vector<Message>> without_tools(const Json& conversation) {
-    if (conversation["tools"].is_array() && !conversation["tools"].empty()) return std::nullopt;
+constexpr std::pair<const char*, Role> roles[] = {
+    {"system", Role::system}, {"user", Role::user}, {"assistant", Role::assistant}, {"tool", Role::tool}};
+
+std::vector<Message> messages_of(const Json& conversation) {
     std::vector<Message> messages;
     for (const Json& item : conversation["messages"]) {
-        const std::string role = item["role"];
-        if (role == "tool" || item.contains("tool_calls")) return std::nullopt;
-        messages.push_back({.role = role == "system" ? Role::system
-                                    : role == "user" ? Role::user
-                                                     : Role::assistant,
-                            .content = item["content"],
-                            .reasoning = item.value("reasoning_content", "")});
+        Message message;
+        for (const auto& [name, role] : roles)
+            if (item["role"] == name) message.role = role;
+        message.has_content = item["content"].is_string();
+        if (message.has_content) message.content = item["content"];
+        message.reasoning = item.value("reasoning_content", "");
+        if (item.contains("tool_calls"))
+            for (const Json& call : item["tool_calls"])
+                message.calls.push_back(
+                    {call["function"]["name"], *template_json(call["function"]["arguments"].dump())});
+        messages.push_back(std::move(message));
     }
     return messages;
 }
@@ -66,13 +69,12 @@ TEST(ChatTemplate, EqualsTheFamiliesOwnTemplates) {
         const ChatTemplate chat = detect(dialect["name"].get<std::string>());
         for (std::size_t i = 0; i < fixture()["conversations"].size(); ++i) {
             const Json& conversation = fixture()["conversations"][i];
-            const auto messages = without_tools(conversation);
-            if (!messages) continue;
             const Json& kwargs = conversation["kwargs"];
-            const Result<std::vector<PromptPart>> parts =
-                chat.render(*messages, {.thinking = kwargs.value("enable_thinking", true),
-                                        .add_generation_prompt = conversation["add_generation_prompt"],
-                                        .keep_old_reasoning = kwargs.value("preserve_thinking", false)});
+            RenderOptions options = {.thinking = kwargs.value("enable_thinking", true),
+                                     .add_generation_prompt = conversation["add_generation_prompt"],
+                                     .keep_old_reasoning = kwargs.value("preserve_thinking", false)};
+            if (conversation["tools"].is_array()) options.tools = *parse_tools(conversation["tools"].dump());
+            const Result<std::vector<PromptPart>> parts = chat.render(messages_of(conversation), options);
             const Json& expected = dialect["expected"][i];
             SCOPED_TRACE(testing::Message() << dialect["name"] << ", " << conversation["name"]);
             if (expected.contains("prompt")) {
@@ -88,30 +90,64 @@ TEST(ChatTemplate, EqualsTheFamiliesOwnTemplates) {
             }
         }
     }
-    EXPECT_EQ(prompts, 6 * 22 - 8);
-    EXPECT_EQ(refusals, 6 + 2);
+    EXPECT_EQ(prompts, 6 * 36 - 9);
+    EXPECT_EQ(refusals, 9);
 }
 
 TEST(ChatTemplate, FindsTheDialect) {
     const std::pair<const char*, const char*> expected[] = {{"plain", "chatml"},
                                                             {"qwen3", "qwen3"},
-                                                            {"qwen3-coder", "chatml"},
+                                                            {"qwen3-coder", "qwen3-coder"},
                                                             {"qwen3-next-thinking", "qwen3-thinking"},
                                                             {"qwen3.5", "qwen3.5"},
                                                             {"qwen3.6", "qwen3.6"},
-                                                            {"qwen3-next-instruct", "chatml"}};
-    for (const auto& [source, name] : expected) EXPECT_EQ(detect(source).dialect().name, name) << source;
+                                                            {"qwen3-next-instruct", "qwen3-instruct"}};
+    for (const auto& [source, name] : expected) {
+        EXPECT_EQ(detect(source).dialect().name, name) << source;
+        EXPECT_EQ(detect(source).note(), "") << source;
+    }
 }
 
-TEST(ChatTemplate, RefusesOtherTemplatesWithASentence) {
+TEST(ChatTemplate, ChatMlStandsInForOtherTemplatesVisibly) {
     for (const std::string source :
          {"{% for m in messages %}[INST] {{ m.content }} [/INST]{% endfor %}", "not a template", "<|im_start|> only",
           // thinks, but in no way that is known
           "<|im_start|><|im_end|>{{ '</think>' }}{% if add_generation_prompt %}<think>{% endif %}"}) {
-        const Result<ChatTemplate> chat = ChatTemplate::detect(source);
-        ASSERT_FALSE(chat) << source;
-        EXPECT_GT(chat.error().message.size(), 20u);
+        const ChatTemplate chat = ChatTemplate::detect(source);
+        EXPECT_EQ(chat.dialect().name, "chatml") << source;
+        EXPECT_NE(chat.note().find("plain ChatML stands in"), std::string::npos) << chat.note();
     }
+}
+
+TEST(ChatTemplate, ToolsAreNeverDroppedSilently) {
+    const std::vector<Message> question = {{Role::user, "q"}};
+    const Message call = {.role = Role::assistant, .calls = {{"f", "{}"}}};
+    const RenderOptions with_tool = {.tools = {R"({"name": "f"})"}};
+    EXPECT_FALSE(detect("plain").render(question, with_tool));
+    EXPECT_FALSE(detect("plain").render({question[0], call}, {}));
+    EXPECT_FALSE(detect("plain").render({question[0], {Role::tool, "result"}}, {}));
+    // Looks as if it had tools, and says nothing about them.
+    const ChatTemplate wordless = ChatTemplate::detect("<|im_start|><|im_end|>{{ '<tool_call>' }}");
+    EXPECT_EQ(wordless.dialect().name, "qwen3-instruct");
+    EXPECT_FALSE(wordless.render(question, with_tool));
+    Message broken = call;
+    broken.calls[0].arguments = "[1]";
+    const auto parts = detect("qwen3.5").render({question[0], broken}, {});
+    ASSERT_FALSE(parts);
+    EXPECT_NE(parts.error().message.find("'f'"), std::string::npos) << parts.error().message;
+}
+
+TEST(ChatTemplate, ToolsAreReadFromJson) {
+    const auto tools =
+        parse_tools(R"([{"type":"function","function":{"name":"f","x":[1,{"y":"\u00e9\n"}]}},{"name":"g"}])");
+    ASSERT_TRUE(tools) << tools.error().message;
+    EXPECT_EQ(*tools,
+              (std::vector<std::string>{R"({"type": "function", "function": {"name": "f", "x": [1, {"y": "é\n"}]}})",
+                                        R"({"name": "g"})"}));
+    for (const std::string json : {"", "{}", "[1]", "[{}]", R"([{"name":7}])", "[", "7"})
+        EXPECT_FALSE(parse_tools(json)) << json;
+    EXPECT_FALSE(parse_tools(std::string(100000, '[')));
+    EXPECT_FALSE(template_json(std::string(100000, '[') + std::string(100000, ']')));
 }
 
 TEST(ChatTemplate, OnlyTheDialectsOwnTextIsMarkup) {

@@ -8,7 +8,9 @@
 
 #include "models/bundled/bundled.h"
 #include "models/model.h"
+#include "tests/support/byte_vocabulary.h"
 #include "tests/support/paths.h"
+#include "tests/support/temporary_folder.h"
 
 namespace octavo {
 namespace {
@@ -141,7 +143,7 @@ TEST(HybridOpen, TheBundledModelAndItsFolderDescribeTheSameModel) {
     ASSERT_TRUE(gguf.tokenizer);
     EXPECT_EQ(gguf.tokenizer->vocab_size(), gguf.config.vocab);
     EXPECT_EQ(gguf.tokenizer->stop_ids(), (std::vector<int32_t>{2, 3}));
-    EXPECT_TRUE(gguf.chat) << gguf.chat_error;
+    EXPECT_TRUE(gguf.chat && gguf.chat->note().empty());
 
     const auto folder = test::shared_path("models/pocket/hf");
     if (!folder) GTEST_SKIP() << folder.error().message;
@@ -165,6 +167,53 @@ TEST(HybridOpen, TheBundledModelAndItsFolderDescribeTheSameModel) {
         EXPECT_NEAR(hf.weights.layers[0].delta_net->a_scale[2 * (n % 4) + n / 4],
                     gguf.weights.layers[0].delta_net->a_scale[n], 1e-5);
     }
+}
+
+// A checkpoint folder as they are published: everything it needs beside the weights.
+TEST(HybridOpen, AFolderWithTokenizerJsonAndTemplateChats) {
+    const TemporaryFolder folder;
+    std::filesystem::copy(test::fixture_path("checkpoints/hf-qwen35moe"), folder.path());
+    const auto write = [&](const char* name, const std::string& text) {
+        std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
+        std::ofstream(folder.path() / name, std::ios::binary) << text;
+    };
+    test::ByteVocabulary vocabulary = test::plain_bytes();
+    vocabulary.split = BpeSplit::qwen35;
+    write("tokenizer.json", vocabulary.tokenizer_json());
+    write(
+        "generation_config.json",
+        R"({"eos_token_id": [258, 256, 7], "temperature": 0.6, "top_k": 20, "top_p": 0.95, "repetition_penalty": 1.05})");
+    write("chat_template.jinja", "{{ '<|im_start|>' }}<|im_end|>");
+    const auto opened = open_model(folder.path());
+    ASSERT_TRUE(opened) << opened.error().message;
+    const Model& model = **opened;
+    ASSERT_TRUE(model.tokenizer) << model.tokenizer_error;
+    EXPECT_EQ(model.tokenizer->vocab_size(), model.config.vocab) << "the ids after the tokens too";
+    EXPECT_EQ(model.tokenizer->stop_ids(), (std::vector<int32_t>{7, 256, 258}));
+    EXPECT_EQ(*model.tokenizer->encode_text("e\u0301"), (std::vector<int32_t>{0xC3, 0xA9}));
+    EXPECT_TRUE(model.notes.empty()) << model.notes[0];
+    EXPECT_EQ(model.sampling.temperature, 0.6f);
+    EXPECT_EQ(model.sampling.top_k, 20);
+    EXPECT_EQ(model.sampling.top_p, 0.95f);
+    EXPECT_EQ(model.sampling.repeat_penalty, 1.05f);
+    EXPECT_FALSE(model.sampling.min_p);
+
+    // The same text without weights, and what makes no sense left out with a note.
+    std::filesystem::remove(folder.path() / "model.safetensors");
+    write("generation_config.json", R"({"eos_token_id": 258, "temperature": -3, "top_k": 20})");
+    const auto text = open_model_text(folder.path());
+    ASSERT_TRUE(text) << text.error().message;
+    EXPECT_EQ((*text)->tokenizer->stop_ids(), (std::vector<int32_t>{256, 258}));
+    EXPECT_FALSE((*text)->sampling.temperature);
+    EXPECT_EQ((*text)->sampling.top_k, 20);
+    ASSERT_EQ((*text)->notes.size(), 1u);
+    std::filesystem::remove(folder.path() / "chat_template.jinja");
+    write("tokenizer_config.json",
+          R"({"chat_template": [{"name": "other"}, {"name": "default", "template": "<|im_start|>"}]})");
+    const auto listed = open_model_text(folder.path());
+    ASSERT_TRUE(listed) << listed.error().message;
+    EXPECT_NE((*listed)->chat->note(), "") << "the template of the list is one that is not known";
+    EXPECT_NE((*text)->notes[0].find("temperature of -3"), std::string::npos) << (*text)->notes[0];
 }
 
 TEST(HybridOpen, SaysWhatIsMissing) {

@@ -146,7 +146,8 @@ TEST(RandomModel, TakesAnotherFilesTokenizer) {
     EXPECT_EQ((*copy)->tokenizer_error, (*source)->tokenizer_error);
     ASSERT_EQ((*copy)->tokenizer != nullptr, (*source)->tokenizer != nullptr);
     if ((*copy)->tokenizer) {
-        EXPECT_EQ((*copy)->tokenizer->vocab_size(), (*source)->tokenizer->vocab_size());
+        for (int id = 0; id < (*source)->tokenizer->vocab_size(); ++id)
+            EXPECT_EQ((*copy)->tokenizer->token_bytes(id), (*source)->tokenizer->token_bytes(id)) << id;
     }
 }
 

@@ -20,7 +20,7 @@ using TokenizerPtr = std::shared_ptr<const Tokenizer>;
 
 constexpr const char* model_file = "models/pocket/hf/tokenizer.model";
 constexpr const char* missing = "Pocket's tokenizer.model is not beside the source tree";
-constexpr SpecialIds pocket_ids = {.end_of_text = 2, .padding = 3, .unknown = 0};
+const SpecialIds pocket_ids = {.end_of_text = 2, .padding = 3, .unknown = 0};
 
 class TokenizerPocket : public testing::Test {
   protected:

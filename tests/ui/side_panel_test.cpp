@@ -33,10 +33,15 @@ TEST_F(ModelPanel, OpensAndLoads) {
     show(SidePanel::model);
     ASSERT_TRUE(driver_->click("##pick")) << driver_->seen();
     EXPECT_EQ(taken<action::PickModel>().size(), 1u);
-    driver_->state().model.recent = {{"/models/a.gguf", "a.gguf", "35 B parameters", 1 << 30, ""},
-                                     {"/models/b.gguf", "b.gguf", "", 0, "b.gguf: its weights are Q4_K."}};
+    ModelList list;
+    list.items = {{.path = "/models/a.gguf", .name = "a.gguf", .details = "qwen35moe, Q4_K_M", .bytes = 1 << 30}};
+    list.refused = {{.path = "/models/b.gguf", .name = "b.gguf", .problem = "Its architecture is llama."}};
+    driver_->state().model.list = std::make_shared<const ModelList>(list);
     driver_->frames();
     ASSERT_TRUE(driver_->click("a.gguf")) << driver_->seen();
+    EXPECT_FALSE(driver_->click("b.gguf")) << "it is folded away";
+    ASSERT_TRUE(driver_->click("##show-refused"));
+    driver_->frames();
     driver_->click("b.gguf");
     const auto loads = taken<action::LoadModel>();
     ASSERT_EQ(loads.size(), 1u);
@@ -64,12 +69,32 @@ TEST_F(ModelPanel, ADeviceThatIsNotThereCannotBeChosen) {
 
 TEST_F(ModelPanel, FoldersAreAddedAndRemoved) {
     show(SidePanel::model);
-    driver_->state().model.folders = {{"/models", {{"/models/c.gguf", "c.gguf", "", 0, ""}}, false, ""}};
+    driver_->state().model.folders = {{"/models", "", 1, ""}, {"/home/me/.ollama/models", "Ollama", 3, ""}};
     driver_->frames();
     ASSERT_TRUE(driver_->click("##remove-folder")) << driver_->seen();
     EXPECT_EQ(taken<action::RemoveModelFolder>().size(), 1u);
     ASSERT_TRUE(driver_->click("##add-folder")) << driver_->seen();
     EXPECT_EQ(taken<action::PickModelFolder>().size(), 1u);
+}
+
+TEST_F(ModelPanel, TheListIsSearchedByNameAndDetails) {
+    show(SidePanel::model);
+    ModelList list;
+    for (int i = 0; i < 100; ++i)
+        list.items.push_back(
+            {.path = "/m/" + std::to_string(i), .name = "Model-" + std::to_string(i), .details = "Q8_0"});
+    list.items.push_back({.path = "/m/wanted", .name = "Wanted-35B", .details = "qwen35moe, Q4_K_M, LM Studio"});
+    driver_->state().model.list = std::make_shared<const ModelList>(list);
+    driver_->frames();
+    EXPECT_FALSE(driver_->click("Wanted-35B")) << "far down";
+    driver_->take_actions();
+    ASSERT_TRUE(driver_->click("##model-search"));
+    driver_->type("35b q4_k");
+    driver_->frames();
+    ASSERT_TRUE(driver_->click("Wanted-35B")) << driver_->seen();
+    const auto loads = taken<action::LoadModel>();
+    ASSERT_EQ(loads.size(), 1u);
+    EXPECT_EQ(loads[0].path, "/m/wanted");
 }
 
 using SamplingPanel = SidePanelTest;

@@ -7,6 +7,7 @@
 
 #include "ui/number_text.h"
 #include "ui/panels/controls.h"
+#include "ui/panels/model_list.h"
 #include "ui/widgets.h"
 
 namespace octavo {
@@ -38,24 +39,6 @@ void draw_loading(Ui& ui, const ModelState::Loading& loading, Actions& actions) 
         actions.push_back(action::CancelLoad{});
 }
 
-void draw_file(Ui& ui, const ModelFileItem& item, bool loaded, Actions& actions) {
-    ImGui::PushID(item.path.c_str());
-    const bool usable = item.problem.empty();
-    const std::string label = item.name + "##model-file";
-    const std::string size = item.bytes > 0 ? format_size(item.bytes) : "";
-    if (list_row(ui, label.c_str(),
-                 {.icon = loaded ? Icon::check : Icon::file,
-                  .figure = size,
-                  .tooltip = usable ? item.path.c_str() : item.problem.c_str(),
-                  .enabled = usable && !loaded}))
-        actions.push_back(action::LoadModel{item.path});
-    if (!usable)
-        text_block(ui, Face::small, ui.theme.error, item.problem);
-    else if (!item.details.empty())
-        text_line(ui, Face::small, ui.theme.muted, item.details, ImGui::GetContentRegionAvail().x);
-    ImGui::PopID();
-}
-
 void draw_choices(Ui& ui, const ModelState& state, Actions& actions) {
     if (button(ui, "Open a model file…##pick", {.kind = ButtonKind::primary, .icon = Icon::open, .width = -1}))
         actions.push_back(action::PickModel{});
@@ -65,22 +48,34 @@ void draw_choices(Ui& ui, const ModelState& state, Actions& actions) {
         actions.push_back(action::LoadModel{""});
 }
 
-void draw_folder(Ui& ui, const ModelState& state, const ModelState::Folder& folder, Actions& actions) {
+void draw_folder(Ui& ui, const ModelState::Folder& folder, Actions& actions) {
     ImGui::PushID(folder.path.c_str());
-    const float button_width = ui.px(30);
-    text_line(ui, Face::small, ui.theme.muted, folder.path,
-              std::max(ImGui::GetContentRegionAvail().x - button_width, ui.px(40)));
-    ImGui::SameLine(ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x - ui.px(24));
-    if (button(ui, "##remove-folder",
-               {.kind = ButtonKind::quiet, .icon = Icon::close, .tooltip = "Look here no longer", .small = true}))
-        actions.push_back(action::RemoveModelFolder{folder.path});
-    if (folder.scanning) text_line(ui, Face::small, ui.theme.muted, "looking…");
-    if (!folder.error.empty()) text_block(ui, Face::small, ui.theme.error, folder.error);
-    if (!folder.scanning && folder.error.empty() && folder.files.empty())
-        text_line(ui, Face::small, ui.theme.muted, "no models here");
-    for (const ModelFileItem& item : folder.files)
-        draw_file(ui, item, state.loaded && state.loaded->path == item.path, actions);
+    const std::string figure = format_count(folder.models) + (folder.models == 1 ? " model" : " models");
+    if (folder.source.empty()) {
+        text_line(ui, Face::small, ui.theme.muted, folder.path,
+                  std::max(ImGui::GetContentRegionAvail().x - ui.px(30), ui.px(40)));
+        ImGui::SameLine(ImGui::GetCursorPosX() + ImGui::GetContentRegionAvail().x - ui.px(24));
+        if (button(ui, "##remove-folder",
+                   {.kind = ButtonKind::quiet, .icon = Icon::close, .tooltip = "Look here no longer", .small = true}))
+            actions.push_back(action::RemoveModelFolder{folder.path});
+    } else {
+        text_line(ui, Face::small, ui.theme.muted, folder.source + ": " + figure, ImGui::GetContentRegionAvail().x);
+        tooltip(ui, folder.path);
+    }
+    if (!folder.error.empty()) text_block(ui, Face::small, ui.theme.warning, folder.error);
     ImGui::PopID();
+}
+
+void draw_folders(Ui& ui, const ModelState& state, Actions& actions) {
+    section(ui, "Where models are looked for");
+    for (const ModelState::Folder& folder : state.folders) draw_folder(ui, folder, actions);
+    const float half = (ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ItemSpacing.x) / 2;
+    if (button(ui, "Add a folder…##add-folder", {.icon = Icon::folder, .width = half, .small = true}))
+        actions.push_back(action::PickModelFolder{});
+    ImGui::SameLine();
+    if (button(ui, state.searching ? "Looking…##rescan" : "Look again##rescan",
+               {.icon = Icon::retry, .width = half, .enabled = !state.searching, .small = true}))
+        actions.push_back(action::RescanModelFolders{});
 }
 
 void draw_devices(Ui& ui, const ModelState& state, Actions& actions) {
@@ -101,7 +96,7 @@ void draw_devices(Ui& ui, const ModelState& state, Actions& actions) {
 
 }  // namespace
 
-void draw_model_panel(Ui& ui, const ModelState& state, ModelInput& /*input*/, Actions& actions) {
+void draw_model_panel(Ui& ui, const ModelState& state, ModelInput& input, Actions& actions) {
     section(ui, "Model");
     if (state.loading) draw_loading(ui, *state.loading, actions);
     if (!state.error.empty()) text_block(ui, Face::body, ui.theme.error, state.error);
@@ -111,20 +106,8 @@ void draw_model_panel(Ui& ui, const ModelState& state, ModelInput& /*input*/, Ac
         text_block(ui, Face::body, ui.theme.muted, "No model is loaded.");
     space(ui, 6);
     draw_choices(ui, state, actions);
-    if (!state.recent.empty()) {
-        section(ui, "Recent");
-        for (const ModelFileItem& item : state.recent)
-            draw_file(ui, item, state.loaded && state.loaded->path == item.path, actions);
-    }
-    section(ui, "Folders with models");
-    for (const ModelState::Folder& folder : state.folders) draw_folder(ui, state, folder, actions);
-    const float half = (ImGui::GetContentRegionAvail().x - ImGui::GetStyle().ItemSpacing.x) / 2;
-    if (button(ui, "Add a folder…##add-folder", {.icon = Icon::folder, .width = half, .small = true}))
-        actions.push_back(action::PickModelFolder{});
-    ImGui::SameLine();
-    if (button(ui, "Look again##rescan",
-               {.icon = Icon::retry, .width = half, .enabled = !state.folders.empty(), .small = true}))
-        actions.push_back(action::RescanModelFolders{});
+    draw_model_list(ui, state, input, actions);
+    draw_folders(ui, state, actions);
     draw_devices(ui, state, actions);
     section(ui, "This machine");
     text_block(ui, Face::small, ui.theme.muted, state.machine);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,11 +12,19 @@
 namespace octavo {
 
 struct ModelFileItem {
-    std::string path = {};  // empty: the bundled model
+    std::string path = {};  // empty: the bundled model, or nothing that could be opened
     std::string name = {};
-    std::string details = {};  // "31.2 M parameters, Q8_0"
+    std::string details = {};  // "qwen35moe, Q4_K_M, LM Studio: unsloth/Qwen3.6-35B-A3B-GGUF"
     int64_t bytes = 0;
-    std::string problem = {};  // why it cannot be used; empty: it can
+    std::string problem = {};             // why it cannot be used; empty: it can
+    std::string warning = {};             // that it needs more memory than there is; empty: nothing to say
+    std::vector<std::string> notes = {};  // what of it is not used
+};
+
+// The models on this machine.
+struct ModelList {
+    std::vector<ModelFileItem> items;    // that can be loaded; last used first
+    std::vector<ModelFileItem> refused;  // that cannot, each with its problem
 };
 
 struct ModelState {
@@ -50,12 +59,13 @@ struct ModelState {
     std::vector<Device> devices = {};
     std::string device = "auto";
 
-    std::vector<ModelFileItem> recent = {};
+    std::shared_ptr<const ModelList> list = std::make_shared<const ModelList>();
+    bool searching = false;  // the list grows
     struct Folder {
         std::string path = {};
-        std::vector<ModelFileItem> files = {};
-        bool scanning = false;
-        std::string error = {};
+        std::string source = {};  // the program that keeps it; empty: the person chose it
+        int models = 0;
+        std::string error = {};  // why not everything in it was seen
     };
     std::vector<Folder> folders = {};
     std::string machine = {};  // "15.6 GiB RAM, 8 cores; no GPU": what it can run

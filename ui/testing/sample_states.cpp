@@ -43,6 +43,35 @@ void add_conversations(ViewState& state) {
     state.conversations.selected = 1;
 }
 
+void add_model_list(ViewState& state) {
+    auto list = std::make_shared<ModelList>();
+    list->items = {{.path = "/models/Qwen3.6-35B-A3B-Q4_K_M.gguf",
+                    .name = "Qwen3.6-35B-A3B-Q4_K_M",
+                    .details = "qwen35moe, Q4_K_M, LM Studio: unsloth/Qwen3.6-35B-A3B-GGUF",
+                    .bytes = 20206 * kMiB,
+                    .warning = "It needs about 19.2 GiB of memory, and this machine has 15.6 GiB: it would read from "
+                               "the disk all the time.",
+                    .notes = {"Its draft (MTP) block, 0.6 GiB, is not used yet.",
+                              "The vision part beside it, mmproj-F16.gguf, is not used."}},
+                   {.path = "/models/Qwen3.5-9B-A2B-Q5_K_M.gguf",
+                    .name = "Qwen3.5-9B-A2B-Q5_K_M",
+                    .details = "qwen35moe, Q5_K_M, Hugging Face: Qwen/Qwen3.5-9B-A2B-GGUF",
+                    .bytes = 6620 * kMiB}};
+    list->refused = {{.path = "/models/llama.gguf",
+                      .name = "Llama-3.1-8B-Q4_K_M",
+                      .details = "llama, Q4_K_M, llama.cpp",
+                      .bytes = 4692 * kMiB,
+                      .problem = "Not a model Octavo can run: its architecture is llama; supported are qwen3next, "
+                                 "qwen35moe and qwen35."},
+                     {.name = "Qwen3-Next-80B-A3B-Instruct-Q4_K_M",
+                      .details = "Hugging Face: Qwen/Qwen3-Next-80B-A3B-Instruct-GGUF",
+                      .problem = "The download is not finished."}};
+    state.model.list = std::move(list);
+    state.model.folders = {{"/data/models", "", 1, ""},
+                           {"/home/me/.lmstudio/models", "LM Studio", 1, ""},
+                           {"/home/me/.cache/huggingface/hub", "Hugging Face", 2, ""}};
+}
+
 void add_model(ViewState& state) {
     state.engine = {.phase = EnginePhase::idle,
                     .model = "Pocket",
@@ -59,6 +88,7 @@ void add_model(ViewState& state) {
                                             .context_tokens = 262144,
                                             .placement = "everything on the CPU"};
     state.model.machine = "15.6 GiB of memory, 8 cores, no GPU";
+    add_model_list(state);
     state.model.devices = {{"auto", "Automatic", ""}, {"cpu", "CPU", ""}, {"cuda", "CUDA", "no CUDA driver was found"}};
 }
 

@@ -1,5 +1,6 @@
 // Products of low-bit weight rows with quantised tokens: a tile of weights is unpacked once and multiplied with every
 // token of a block. With one token that is a stream through the weights, with many a matrix product out of the cache.
+#include "kernels/cpu/isa/int8/grid_blocks.h"
 #include "kernels/cpu/isa/int8/k_quants.h"
 #include "kernels/cpu/isa/int8/nibble_blocks.h"
 #include "kernels/cpu/isa/int8/quantise.h"
@@ -76,6 +77,12 @@ const Int8Block* token_row(const DotProducts& op, int token) {
     return op.x_int8 + (op.x_rows != nullptr ? op.x_rows[token] : token) * (op.cols / kInt8Block);
 }
 
+// Whether a single token is worth code of its own: not where unpacking is scalar code anyway, or a loop over bytes.
+template <class Type>
+constexpr bool sums_while_unpacking = kLanes > 4;
+template <class Block>
+constexpr bool sums_while_unpacking<GridTile<Block>> = false;
+
 template <class Type>
 constexpr int kStepBlocks = Type::kStep / kInt8Block;
 
@@ -127,7 +134,9 @@ void dot_tokens(const DotProducts& op, int first_token, int tokens) {
 
 template <class Type>
 void dot(const DotProducts& op) {
-    if (op.tokens == 1) return dot_token<Type>(op, 0);
+    if constexpr (sums_while_unpacking<Type>) {
+        if (op.tokens == 1) return dot_token<Type>(op, 0);
+    }
     for (int first = 0; first < op.tokens; first += kBlockTokens) {
         const int left = op.tokens - first;
         dot_tokens<Type>(op, first, left < kBlockTokens ? left : kBlockTokens);
@@ -153,6 +162,13 @@ const Int8Kernels& int8_kernels() {
         add(WeightType::q6_k, dot<Q6_KTile>);
         add(WeightType::iq4_nl, dot<Iq4NlTile>);
         add(WeightType::iq4_xs, dot<Iq4XsTile>);
+        add(WeightType::iq3_s, dot<GridTile<Iq3SBlock>>);
+        add(WeightType::iq3_xxs, dot<GridTile<Iq3XxsBlock>>);
+        add(WeightType::iq2_xxs, dot<GridTile<Iq2XxsBlock>>);
+        add(WeightType::iq2_xs, dot<GridTile<Iq2XsBlock>>);
+        add(WeightType::iq2_s, dot<GridTile<Iq2SBlock>>);
+        add(WeightType::iq1_s, dot<GridTile<Iq1SBlock>>);
+        add(WeightType::iq1_m, dot<GridTile<Iq1MBlock>>);
         add(WeightType::mxfp4, dot<Mxfp4Tile>);
         add(WeightType::nvfp4, dot<Nvfp4Tile>);
         return kernels;

@@ -2,6 +2,8 @@
 // holds here too.
 #pragma once
 
+#include <cstddef>
+
 #include "kernels/cpu/isa/simd.h"
 
 namespace octavo::OCTAVO_ISA {
