@@ -24,6 +24,7 @@ struct Options {
     std::string output;
     int layers = 0;
     int experts = 0;
+    int vocab = 0;
     bool draft = false;
     bool force = false;
     uint64_t seed = 0;
@@ -39,7 +40,7 @@ Result<RandomFileRequest> make_request(const Options& options) {
     const Result<TypeMix> types = parse_type_mix(options.type);
     if (!types) return types.error();
     request.types = *types;
-    request.changes = {options.layers, options.experts, options.draft};
+    request.changes = {options.layers, options.experts, options.vocab, options.draft};
     request.seed = options.seed;
     request.tokenizer = options.tokenizer;
     request.overwrite = options.force;
@@ -79,6 +80,8 @@ RunCommand add_make_model_command(CLI::App& command) {
     command.add_option("--layers", options->layers, "Layers (default: the shape's)")->check(CLI::Range(1, 1024));
     command.add_option("--experts", options->experts, "Experts a layer (default: the shape's)")
         ->check(CLI::Range(1, 4096));
+    command.add_option("--vocab", options->vocab, "Tokens of the vocabulary (default: the shape's)")
+        ->check(CLI::Range(kSmallestVocab, 1 << 20));
     command.add_flag("--mtp", options->draft, "With one draft (MTP) block after the layers");
     command.add_option("--seed", options->seed, "The same seed gives the same file")->capture_default_str();
     add_file_option(command, "--tokenizer", options->tokenizer,

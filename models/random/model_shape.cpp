@@ -83,6 +83,11 @@ std::string model_shape_names() {
     return names;
 }
 
+int first_added_token(const ModelShape& shape, const ShapeChanges& changes) {
+    constexpr int kRoomForAdded = 32;
+    return changes.vocab > 0 ? changes.vocab - kRoomForAdded : shape.first_added_token;
+}
+
 HybridDescription describe_shape(const ModelShape& shape, const ShapeChanges& changes) {
     HybridDescription description;
     description.draft_layers = changes.draft ? 1 : 0;
@@ -94,7 +99,7 @@ HybridDescription describe_shape(const ModelShape& shape, const ShapeChanges& ch
         config.layer_kinds.push_back(attention ? LayerKind::full_attention : LayerKind::gated_delta_net);
     }
     config.hidden = shape.hidden;
-    config.vocab = shape.vocab;
+    config.vocab = changes.vocab > 0 ? changes.vocab : shape.vocab;
     config.context_length = shape.context_length;
     config.rms_eps = kRmsEps;
     config.heads = shape.heads;

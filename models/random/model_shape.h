@@ -26,11 +26,18 @@ std::span<const ModelShape> model_shapes();
 const ModelShape* find_model_shape(std::string_view name);
 std::string model_shape_names();  // "35b-a3b, 80b-a3b, tiny"
 
+// The bytes, a few merges, and the added tokens.
+inline constexpr int kSmallestVocab = 512;
+
 struct ShapeChanges {
     int layers = 0;      // 0: as the shape says
     int experts = 0;     // 0: as the shape says
+    int vocab = 0;       // 0: as the shape says; at least kSmallestVocab
     bool draft = false;  // with one MTP block
 };
+
+// Id of <|endoftext|>, which the other added tokens follow.
+int first_added_token(const ModelShape& shape, const ShapeChanges& changes);
 
 // Every size of a file of that shape; rotary frequencies and the head map, which files do not hold, stay empty.
 HybridDescription describe_shape(const ModelShape& shape, const ShapeChanges& changes);

@@ -204,7 +204,8 @@ Status write_keys(const RandomFileRequest& request, const HybridDescription& des
     header.text("general.name", fmt::format("Random {}", shape.name));
     write_hybrid_config(description, shape.theta, header);
     if (!request.tokenizer.empty()) return copy_tokenizer(request.tokenizer, description.config.vocab, header);
-    write_byte_vocabulary(description.config.vocab, shape.first_added_token, shape.split_rule, header);
+    write_byte_vocabulary(description.config.vocab, first_added_token(shape, request.changes), shape.split_rule,
+                          header);
     return {};
 }
 
