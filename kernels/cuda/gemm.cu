@@ -80,7 +80,8 @@ __global__ void __launch_bounds__(256) float32_kernel(Gemm g) {
     __shared__ __align__(16) float xs[kDepth][kPitch];
     const Part part = part_of(g, kTile);
     if (part.tokens <= 0) return;
-    with_weight_type(g.w.type, [&](auto type) { float32_tile<decltype(type)::value>(g, part, ws, xs); });
+    with_weight_type<WeightTypes::all>(g.w.type,
+                                       [&](auto type) { float32_tile<decltype(type)::value>(g, part, ws, xs); });
 }
 
 // ---- tensor cores: 128 rows by `token_tile` tokens, eight warps with 32 tokens each ----
@@ -103,6 +104,7 @@ __device__ uint4 pack8(const float (&v)[8]) {
 }
 
 // The weights of columns [k, k + kStep), as factors; a thread takes eight columns of two rows.
+template <WeightTypes types>
 __device__ inline void load_weights(const Gemm& g, const unsigned char* data, int64_t first_row, int64_t k,
                                     uint16_t (*tile)[kPitchOf16]) {
     const int column = threadIdx.x % 4 * 8;
@@ -116,8 +118,8 @@ __device__ inline void load_weights(const Gemm& g, const unsigned char* data, in
             copy_16_or_zero(to, from + (k + column) * 2, k + column < g.w.cols);
         } else if (k + column < g.w.cols) {
             float values[8];
-            with_weight_type(g.w.type,
-                             [&](auto type) { weights_at<decltype(type)::value>(g.w, from, k + column, values); });
+            with_weight_type<types>(
+                g.w.type, [&](auto type) { weights_at<decltype(type)::value>(g.w, from, k + column, values); });
             *reinterpret_cast<uint4*>(to) = pack8(values);
         } else {
             *reinterpret_cast<uint4*>(to) = {};
@@ -125,7 +127,7 @@ __device__ inline void load_weights(const Gemm& g, const unsigned char* data, in
     }
 }
 
-template <int token_tile>
+template <WeightTypes types, int token_tile>
 __global__ void __launch_bounds__(kThreads, 2) tensor_kernel(Gemm g) {
     extern __shared__ __align__(16) unsigned char memory[];
     auto& tiles = *reinterpret_cast<Tiles<token_tile>*>(memory);
@@ -154,7 +156,7 @@ __global__ void __launch_bounds__(kThreads, 2) tensor_kernel(Gemm g) {
         const int stage = step % kStages;
         const int64_t k = int64_t{step} * kStep;
         if (k < g.w.cols) {
-            load_weights(g, part.w, first_row, k, tiles.w[stage]);
+            load_weights<types>(g, part.w, first_row, k, tiles.w[stage]);
 #pragma unroll
             for (int i = 0; i < kTokenTurns; ++i) {
                 const int token = static_cast<int>(threadIdx.x) / 4 + i * kTokensAtOnce;
@@ -223,11 +225,11 @@ __global__ void factors_kernel(const float* x, int64_t rows, int64_t cols, int64
     reinterpret_cast<uint4*>(to)[at] = pack8(values);
 }
 
-template <int token_tile>
+template <WeightTypes types, int token_tile>
 void launch_tensor(const Gemm& gemm, cudaStream_t stream) {
     const dim3 grid(static_cast<unsigned>(ceil_div<int64_t>(gemm.w.rows, kRowTile)),
                     static_cast<unsigned>(ceil_div(gemm.tokens, token_tile)), static_cast<unsigned>(gemm.groups));
-    tensor_kernel<token_tile><<<grid, kThreads, sizeof(Tiles<token_tile>), stream>>>(gemm);
+    tensor_kernel<types, token_tile><<<grid, kThreads, sizeof(Tiles<token_tile>), stream>>>(gemm);
 }
 
 }  // namespace
@@ -236,8 +238,10 @@ void prepare_gemm() {
     const auto allow = [](auto kernel, size_t bytes) {
         (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
     };
-    allow(tensor_kernel<128>, sizeof(Tiles<128>));
-    allow(tensor_kernel<32>, sizeof(Tiles<32>));
+    allow(tensor_kernel<WeightTypes::simple, 128>, sizeof(Tiles<128>));
+    allow(tensor_kernel<WeightTypes::simple, 32>, sizeof(Tiles<32>));
+    allow(tensor_kernel<WeightTypes::all, 128>, sizeof(Tiles<128>));
+    allow(tensor_kernel<WeightTypes::all, 32>, sizeof(Tiles<32>));
 }
 
 void make_factors(const float* x, int64_t rows, int64_t cols, int64_t stride, uint16_t* factors, cudaStream_t stream) {
@@ -253,10 +257,19 @@ void run_gemm(const Gemm& gemm, cudaStream_t stream) {
         const dim3 grid(static_cast<unsigned>(ceil_div<int64_t>(gemm.w.rows, kTile)),
                         static_cast<unsigned>(ceil_div(gemm.tokens, kTile)), static_cast<unsigned>(gemm.groups));
         float32_kernel<<<grid, 256, 0, stream>>>(gemm);
-    } else if (gemm.usual_tokens <= 48) {
-        launch_tensor<32>(gemm, stream);
+        return;
+    }
+    const auto launch = [&]<WeightTypes types>() {
+        if (gemm.usual_tokens <= 48) {
+            launch_tensor<types, 32>(gemm, stream);
+        } else {
+            launch_tensor<types, 128>(gemm, stream);
+        }
+    };
+    if (is_simple(gemm.w.type)) {
+        launch.template operator()<WeightTypes::simple>();
     } else {
-        launch_tensor<128>(gemm, stream);
+        launch.template operator()<WeightTypes::all>();
     }
 }
 

@@ -68,19 +68,19 @@ __device__ void few_rows(const FewTokens::Target& target, int64_t first_row, con
     }
 }
 
-template <int rows, int tokens>
+template <WeightTypes types, int rows, int tokens>
 __global__ void __launch_bounds__(kWarps* kWarp) few_tokens_kernel(FewTokens op) {
     int which = 0;
     while (which + 1 < op.count && static_cast<int64_t>(blockIdx.x) >= op.targets[which + 1].first_block) ++which;
     const FewTokens::Target& target = op.targets[which];
     const int64_t warp = (blockIdx.x - target.first_block) * kWarps + threadIdx.x / kWarp;
     if (warp * rows >= target.w.rows) return;
-    with_weight_type(target.w.type, [&](auto type) {
+    with_weight_type<types>(target.w.type, [&](auto type) {
         few_rows<decltype(type)::value, rows, tokens>(target, warp * rows, op.x, op.x_stride);
     });
 }
 
-template <int rows>
+template <WeightTypes types, int rows>
 void launch_few(FewTokens op, int tokens, cudaStream_t stream) {
     int64_t blocks = 0;
     for (int i = 0; i < op.count; ++i) {
@@ -88,10 +88,10 @@ void launch_few(FewTokens op, int tokens, cudaStream_t stream) {
         blocks += ceil_div<int64_t>(op.targets[i].w.rows, rows * kWarps);
     }
     const auto grid = static_cast<unsigned>(blocks);
-    if (tokens == 1) few_tokens_kernel<rows, 1><<<grid, kWarps * kWarp, 0, stream>>>(op);
-    if (tokens == 2) few_tokens_kernel<rows, 2><<<grid, kWarps * kWarp, 0, stream>>>(op);
-    if (tokens == 3) few_tokens_kernel<rows, 3><<<grid, kWarps * kWarp, 0, stream>>>(op);
-    if (tokens == 4) few_tokens_kernel<rows, 4><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    if (tokens == 1) few_tokens_kernel<types, rows, 1><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    if (tokens == 2) few_tokens_kernel<types, rows, 2><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    if (tokens == 3) few_tokens_kernel<types, rows, 3><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    if (tokens == 4) few_tokens_kernel<types, rows, 4><<<grid, kWarps * kWarp, 0, stream>>>(op);
 }
 
 }  // namespace
@@ -137,10 +137,18 @@ void CudaBackend::matmul(const float* x, int tokens, std::span<const MatmulTarge
             op.targets[op.count++] = {device_matrix(target.w), target.y, target.y_stride, 0, target.accumulate};
             rows += target.w.rows;
         }
-        if (rows >= int64_t{multiprocessors_} * kWarps * kRowsTogether * 4) {
-            launch_few<kRowsTogether>(op, tokens, stream_);
+        const bool share_x = rows >= int64_t{multiprocessors_} * kWarps * kRowsTogether * 4;
+        const auto launch = [&]<WeightTypes types>() {
+            if (share_x) {
+                launch_few<types, kRowsTogether>(op, tokens, stream_);
+            } else {
+                launch_few<types, 1>(op, tokens, stream_);
+            }
+        };
+        if (std::all_of(op.targets, op.targets + op.count, [](const auto& t) { return is_simple(t.w.type); })) {
+            launch.template operator()<WeightTypes::simple>();
         } else {
-            launch_few<1>(op, tokens, stream_);
+            launch.template operator()<WeightTypes::all>();
         }
         launched();
     }

@@ -112,6 +112,7 @@ struct Few {
     }
 };
 
+template <WeightTypes types>
 __global__ void few_gate_up_kernel(Few op) {
     const int64_t token = blockIdx.z;
     const int slot = blockIdx.y;
@@ -124,11 +125,12 @@ __global__ void few_gate_up_kernel(Few op) {
     const float* x = op.x + token * op.hidden;
     float g = 0;
     float u = 0;
-    with_weight_type(gate.type, [&](auto type) { g = row_dot<decltype(type)::value>(gate, row, x); });
-    with_weight_type(up.type, [&](auto type) { u = row_dot<decltype(type)::value>(up, row, x); });
+    with_weight_type<types>(gate.type, [&](auto type) { g = row_dot<decltype(type)::value>(gate, row, x); });
+    with_weight_type<types>(up.type, [&](auto type) { u = row_dot<decltype(type)::value>(up, row, x); });
     if (threadIdx.x % kWarp == 0) op.inner[(token * (op.top_k + 1) + slot) * op.inner_width + row] = silu(g) * u;
 }
 
+template <WeightTypes types>
 __global__ void few_down_kernel(Few op) {
     const int64_t token = blockIdx.y;
     const int64_t row = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
@@ -144,8 +146,8 @@ __global__ void few_down_kernel(Few op) {
         } else if (op.shared_gate != nullptr) {
             weight = sigmoid(op.shared_gate[token]);
         }
-        with_weight_type(down.type,
-                         [&](auto type) { sum = fmaf(weight, row_dot<decltype(type)::value>(down, row, inner), sum); });
+        with_weight_type<types>(
+            down.type, [&](auto type) { sum = fmaf(weight, row_dot<decltype(type)::value>(down, row, inner), sum); });
     }
     if (threadIdx.x % kWarp == 0) op.y[token * op.hidden + row] += sum;
 }
@@ -271,9 +273,20 @@ void few_tokens(const Moe& op, int top_k, const Scratch& s, cudaStream_t stream)
     const auto slots = static_cast<unsigned>(top_k + (few.has_shared ? 1 : 0));
     const auto tokens = static_cast<unsigned>(op.tokens);
     const auto rows = static_cast<unsigned>(ceil_div(few.inner_width, kWarps));
-    few_gate_up_kernel<<<dim3(rows, slots, tokens), kWarps * kWarp, 0, stream>>>(few);
-    few_down_kernel<<<dim3(static_cast<unsigned>(ceil_div(op.hidden, kWarps)), tokens), kWarps * kWarp, 0, stream>>>(
-        few);
+    const dim3 inner_grid(rows, slots, tokens);
+    const dim3 grid(static_cast<unsigned>(ceil_div(op.hidden, kWarps)), tokens);
+    const auto launch = [&]<WeightTypes types>() {
+        few_gate_up_kernel<types><<<inner_grid, kWarps * kWarp, 0, stream>>>(few);
+        few_down_kernel<types><<<grid, kWarps * kWarp, 0, stream>>>(few);
+    };
+    const auto simple = [](const Blocks& b) {
+        return is_simple(b.gate.type) && is_simple(b.up.type) && is_simple(b.down.type);
+    };
+    if ((top_k == 0 || simple(few.experts)) && (!few.has_shared || simple(few.shared))) {
+        launch.template operator()<WeightTypes::simple>();
+    } else {
+        launch.template operator()<WeightTypes::all>();
+    }
 }
 
 // inner = silu(gate x) * (up x), then down; groups as in `shape`, whose x and lists are those of the first products.

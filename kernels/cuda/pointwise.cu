@@ -73,7 +73,7 @@ __global__ void gather_kernel(const float* x, int64_t x_stride, const int32_t* s
 __global__ void embed_kernel(DeviceMatrix table, const int32_t* ids, float* x) {
     const unsigned char* row = table.data + int64_t{ids[blockIdx.x]} * table.row_bytes;
     x += int64_t{blockIdx.x} * table.cols;
-    with_weight_type(table.type, [&](auto type) {
+    with_weight_type<WeightTypes::all>(table.type, [&](auto type) {
         for (int64_t i = threadIdx.x; i < table.cols; i += blockDim.x)
             x[i] = weight_at<decltype(type)::value>(table, row, i);
     });
