@@ -7,6 +7,7 @@
 
 #include "app/text_file.h"
 #include "models/bundled/bundled.h"
+#include "models/chat/tools.h"
 #include "models/gguf/checkpoint.h"
 #include "models/model.h"
 #include "models/safetensors/checkpoint.h"
@@ -32,11 +33,13 @@ ModelContents from_gguf(GgufCheckpoint checkpoint) {
 Result<std::vector<MetadataLine>> read_config(const std::filesystem::path& folder) {
     const Result<std::string> text = read_text_file(folder / "config.json");
     if (!text) return text.error();
+    if (nests_too_deeply(*text)) return Error{ErrorKind::input, "config.json nests too deeply."};
     const nlohmann::json config = nlohmann::json::parse(*text, nullptr, false);
     if (!config.is_object()) return Error{ErrorKind::input, "config.json is not a JSON object."};
     const nlohmann::json flat = config.flatten();  // "/text_config/hidden_size": 384
     std::vector<MetadataLine> lines;
     for (const auto& [pointer, value] : flat.items()) {
+        if (pointer.empty()) continue;  // all there is of an empty object
         std::string key = pointer.substr(1);
         for (char& c : key)
             if (c == '/') c = '.';

@@ -189,14 +189,29 @@ Status check_room(const fs::path& path, int64_t bytes) {
                                         format_bytes(static_cast<size_t>(bytes)), format_bytes(space.available)));
 }
 
+// Under this name the file is written; it gets its own at the end.
+fs::path unfinished_name(const fs::path& path) {
+    fs::path name = path;
+    name += ".part";
+    return name;
+}
+
+// Renaming a file over a device would replace the device, for every program on the machine: no option allows that.
 Status check_target(const RandomFileRequest& request, const fs::path& path) {
-    std::error_code ignored;
-    if (fs::is_directory(path, ignored)) {
-        return Error{ErrorKind::usage, fmt::format("{} is a folder: name a file in it.", path.string())};
+    if (path == "-") return Error{ErrorKind::usage, "-: a model is no text for standard output; name a file."};
+    for (const fs::path& name : {path, unfinished_name(path)}) {
+        std::error_code ignored;
+        const fs::file_status status = fs::symlink_status(name, ignored);
+        if (!fs::exists(status)) continue;
+        if (fs::is_directory(name, ignored))
+            return Error{ErrorKind::usage, fmt::format("{} is a folder: name a file in it.", name.string())};
+        if (!fs::is_regular_file(status))
+            return Error{ErrorKind::usage, fmt::format("{} is a link or a device: name another file.", name.string())};
+        if (!request.overwrite)
+            return Error{ErrorKind::usage,
+                         fmt::format("{} exists: name another file, or overwrite it with --force.", name.string())};
     }
-    if (request.overwrite || !fs::exists(path, ignored)) return {};
-    return Error{ErrorKind::usage,
-                 fmt::format("{} exists: name another file, or overwrite it with --force.", path.string())};
+    return {};
 }
 
 Status write_keys(const RandomFileRequest& request, const HybridDescription& description, GgufHeaderWriter& header) {
@@ -228,9 +243,7 @@ Result<RandomFile> write_random_model(const RandomFileRequest& request, const fs
     made.bytes = static_cast<int64_t>(layout.header.size() + layout.data_bytes);
     if (Status status = check_room(path, made.bytes); !status) return status.error();
 
-    fs::path unfinished = path;
-    unfinished += ".part";
-    FileWriter file(unfinished, job, made.bytes);
+    FileWriter file(unfinished_name(path), job, made.bytes);
     if (Status status = file.open(); !status) return status.error();
     if (Status status = file.write(std::as_bytes(std::span(layout.header))); !status) return status.error();
     for (size_t i = 0; i < tensors->size(); ++i) {

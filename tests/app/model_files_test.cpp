@@ -42,6 +42,20 @@ TEST(ModelFiles, FolderOfSafetensorsIsInspected) {
     EXPECT_EQ(inspect(*folder / "config.json")["tensors"], contents["tensors"]) << "a file of the folder names it too";
 }
 
+TEST(ModelFiles, HostileConfigurationsEndInASentence) {
+    const auto source = test::shared_path("fixtures/checkpoints/hf-qwen35moe/model.safetensors");
+    if (!source) GTEST_SKIP() << source.error().message;
+    const TemporaryFolder folder;
+    std::filesystem::copy_file(*source, folder / "model.safetensors");
+    constexpr size_t kDeep = 200'000;
+    for (const std::string& config : {std::string("{}"), std::string("{\"\":{}}"),
+                                      "{\"a\":" + std::string(kDeep, '[') + std::string(kDeep, ']') + "}"}) {
+        std::ofstream(folder / "config.json") << config;
+        const ProcessResult result = octavo({"inspect", folder.path().string()});
+        EXPECT_TRUE(result.exit_code == 0 || result.exit_code == 2) << config.substr(0, 20) << " " << result.exit_code;
+    }
+}
+
 TEST(ModelFiles, UnsupportedWeightsAreInspectedAndRefused) {
     const auto file = test::shared_path("fixtures/quant_types/quant_types.gguf");
     if (!file) GTEST_SKIP() << file.error().message;

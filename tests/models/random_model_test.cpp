@@ -1,9 +1,11 @@
 // Files of random weights: they open like real ones, their logits are sane, the same request gives the same bytes, and
 // nothing is left behind by one that fails.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -161,6 +163,30 @@ TEST(RandomModel, FilesAreNotOverwrittenUnasked) {
     EXPECT_NE(again.error().message.find("--force"), std::string::npos);
     request.overwrite = true;
     EXPECT_TRUE(write(request, folder / "a.gguf"));
+}
+
+TEST(RandomModel, LinksAndDevicesAreNeverReplaced) {
+    const TemporaryFolder folder;
+    RandomFileRequest request = tiny_request();
+    request.overwrite = true;
+    fs::create_symlink("/dev/null", folder / "a.gguf");
+    fs::create_symlink(folder / "elsewhere", folder / "b.gguf.part");
+    ASSERT_EQ(mkfifo((folder / "c.gguf").c_str(), 0600), 0);
+    for (const char* name : {"a.gguf", "b.gguf", "c.gguf", "-"}) {
+        const Status status = write(request, name == std::string("-") ? fs::path("-") : folder / name);
+        ASSERT_FALSE(status) << name;
+        EXPECT_EQ(status.error().kind, ErrorKind::usage) << name;
+    }
+    EXPECT_TRUE(fs::is_symlink(folder / "a.gguf"));
+    EXPECT_TRUE(fs::is_fifo(folder / "c.gguf"));
+    EXPECT_FALSE(fs::exists(folder / "elsewhere"));
+}
+
+TEST(RandomModel, AnUnfinishedDownloadIsNotOverwrittenUnasked) {
+    const TemporaryFolder folder;
+    std::ofstream(folder / "a.gguf.part") << "half of a model";
+    EXPECT_FALSE(write(tiny_request(), folder / "a.gguf"));
+    EXPECT_EQ(fs::file_size(folder / "a.gguf.part"), 15u);
 }
 
 TEST(RandomModel, NothingIsLeftOfACancelledFile) {
