@@ -23,8 +23,8 @@ struct KvSituation {
 };
 
 // Bytes that the model and this conversation may take altogether: what is free and what they hold, less the headroom.
-// Weights are pages of a file, which the system counts as free. On a GPU: what was free there before the engine started,
-// within --gpu-budget, less what other conversations hold.
+// Weights are pages of a file, which the system counts as free. On a GPU: what was free there before the engine
+// started, within --gpu-budget, less what other conversations hold.
 int64_t memory_budget(const KvSituation& situation);
 
 // The schemes of the menu, each with its usual window and sinks.
