@@ -41,12 +41,6 @@ __device__ inline void iq1_point(unsigned point, float shift, float scale, Eight
         v[i] = scale * (static_cast<float>(static_cast<int>(point >> (2 * i) & 3u) - 1) + shift);
     }
 }
-__device__ inline unsigned even_signs(unsigned seven) {
-    unsigned parity = seven ^ seven >> 4;
-    parity ^= parity >> 2;
-    parity ^= parity >> 1;
-    return seven | (parity & 1u) << 7;
-}
 __device__ inline float quarter_scale(float d, unsigned scale) {
     return d * (0.5f + static_cast<float>(scale)) * 0.25f;
 }
@@ -100,8 +94,7 @@ struct PackedWeights<WeightType::iq2_xxs> {
         const unsigned char* group = block + 2 + at / 32 * 8;
         const unsigned signs_and_scale = packed::u32(group + 4);
         const int point = at % 32 / 8;
-        packed::iq2_point(packed::iq2_xxs_grid.points[group[point]],
-                          packed::even_signs(signs_and_scale >> (point * 7) & 127u),
+        packed::iq2_point(packed::iq2_xxs_grid.points[group[point]], iq_signs(signs_and_scale >> (point * 7) & 127u),
                           packed::quarter_scale(packed::f16(block), signs_and_scale >> 28), v);
     }
 };
@@ -112,7 +105,7 @@ struct PackedWeights<WeightType::iq2_xs> {
     static constexpr int kBytes = 74;
     __device__ static void eight(const unsigned char* block, int at, Eight& v) {
         const unsigned code = packed::u16(block + 2 + at / 8 * 2);
-        packed::iq2_point(packed::iq2_xs_grid.points[code & 511u], packed::even_signs(code >> 9),
+        packed::iq2_point(packed::iq2_xs_grid.points[code & 511u], iq_signs(code >> 9),
                           packed::quarter_scale(packed::f16(block), packed::nibble(block + 66, at / 16)), v);
     }
 };
@@ -137,7 +130,7 @@ struct PackedWeights<WeightType::iq3_xxs> {
         const unsigned char* codes = block + 2 + at / 4;
         const unsigned signs_and_scale = packed::u32(block + 66 + at / 32 * 4);
         const float scale = packed::f16(block) * (0.5f + static_cast<float>(signs_and_scale >> 28)) * 0.5f;
-        const unsigned signs = packed::even_signs(signs_and_scale >> (at % 32 / 8 * 7) & 127u);
+        const unsigned signs = iq_signs(signs_and_scale >> (at % 32 / 8 * 7) & 127u);
         packed::iq3_points(packed::iq3_xxs_grid.points[codes[0]], packed::iq3_xxs_grid.points[codes[1]], signs, scale,
                            v, [](unsigned digit) { return digit == 7 ? 62.0f : static_cast<float>(8 * digit + 4); });
     }

@@ -8,6 +8,7 @@
 
 #include <bit>
 
+#include "kernels/base/float8.h"
 #include "kernels/cuda/device.cuh"
 #include "kernels/matrix.h"
 #include "kernels/weight_codebooks.h"
@@ -27,12 +28,6 @@ __device__ inline float f16(const unsigned char* p) {
     return __half2float(__ushort_as_half(static_cast<uint16_t>(u16(p))));
 }
 __device__ inline unsigned nibble(const unsigned char* p, int index) { return p[index / 2] >> (index % 2 * 4) & 15u; }
-__device__ inline float e4m3(unsigned bits) {  // of a scale or a weight: never NaN
-    const unsigned exponent = bits >> 3 & 15u;
-    const float magnitude = exponent != 0 ? std::bit_cast<float>((exponent + 120u) << 23 | (bits & 7u) << 20)
-                                          : static_cast<float>(bits & 7u) * 0x1p-9f;
-    return (bits & 0x80u) != 0 ? -magnitude : magnitude;
-}
 // Twice an E2M1 number: 0, 1, 2, 3, 4, 6, 8, 12 and their negatives.
 __device__ inline float twice_e2m1(unsigned code) {
     const unsigned low = code & 7u;
@@ -202,7 +197,7 @@ struct PackedWeights<WeightType::nvfp4> {
     static constexpr int kValues = 64;
     static constexpr int kBytes = 36;
     __device__ static void eight(const unsigned char* block, int at, Eight& v) {
-        const float scale = packed::e4m3(block[at / 16]);
+        const float scale = e4m3_to_f32(block[at / 16]);
         packed::eight_nibbles<16>(block + 4 + at / 16 * 8, at % 16,
                                   [&](int i, unsigned code) { v[i] = scale * (0.5f * packed::twice_e2m1(code)); });
     }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/base/float8.h"
 #include "kernels/base/half.h"
 
 namespace octavo {
@@ -82,20 +83,13 @@ void mxfp4_scale(std::byte* block, float scale, RandomStream& random) {
     block[0] = static_cast<std::byte>(std::ilogb(picked) + 127);
 }
 
-// An unsigned E4M3 number: three bits of mantissa, exponent from -6, below that steps of 2 ** -9.
-std::byte e4m3_bits(float value) {
-    if (value < 0x1p-6f) return static_cast<std::byte>(std::lround(value * 0x1p9f));
-    const int exponent = std::ilogb(value);
-    const auto eighths = static_cast<int>(std::lround(std::ldexp(value, 3 - exponent)));  // 8..16
-    return static_cast<std::byte>((exponent + 7) * 8 + eighths - 8);                      // 16 carries by itself
-}
-
 // NVFP4: four E4M3 numbers. The smallest are coarse, so each is one of two neighbours.
 void nvfp4_scales(std::byte* block, float scale, RandomStream& random) {
     constexpr float kStep = 0x1p-9f;
     for (int i = 0; i < 4; ++i) {
         const float below = std::floor(scale / kStep) * kStep;
-        block[i] = e4m3_bits(scale >= 0x1p-6f ? scale : pick_neighbour(scale, below, below + kStep, random));
+        const float picked = scale >= 0x1p-6f ? scale : pick_neighbour(scale, below, below + kStep, random);
+        block[i] = static_cast<std::byte>(f32_to_e4m3(picked));
     }
 }
 
