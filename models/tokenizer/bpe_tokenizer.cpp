@@ -12,6 +12,7 @@
 
 #include "models/tokenizer/bpe_vocabulary.h"
 #include "models/tokenizer/nfc.h"
+#include "models/tokenizer/vocabulary_tokenizer.h"
 
 namespace octavo {
 namespace {
@@ -91,36 +92,18 @@ class Encoder {
     std::deque<std::string> normalised_;
 };
 
-class BpeTokenizer final : public Tokenizer {
+class BpeTokenizer final : public VocabularyTokenizer<BpeVocabulary> {
   public:
     BpeTokenizer(BpeVocabulary vocabulary, BpeSplit split, bool normalises)
-        : vocabulary_(std::move(vocabulary)), split_(split), normalises_(normalises) {}
+        : VocabularyTokenizer(std::move(vocabulary)), split_(split), normalises_(normalises) {}
 
-    int vocab_size() const override { return static_cast<int>(vocabulary_.bytes.size()); }
     std::string family() const override { return "byte-level BPE"; }
 
     Result<std::vector<int32_t>> encode(const std::vector<PromptPart>& parts) const override {
-        try {
-            Result<std::vector<PromptStretch>> stretches = cut_prompt(parts, vocabulary_.specials, vocab_size());
-            if (!stretches) return stretches.error();
-            Encoder encoder(vocabulary_, split_, normalises_);
-            for (const PromptStretch& stretch : *stretches)
-                if (Status status = encoder.add(stretch); !status) return status.error();
-            return encoder.take();
-        } catch (const std::bad_alloc&) {
-            return Error{ErrorKind::memory, "There is not enough memory to turn the text into tokens."};
-        }
+        return encode_with(parts, [&] { return Encoder(vocabulary_, split_, normalises_); });
     }
 
-    std::string token_bytes(int32_t id) const override { return has(id) ? vocabulary_.bytes[id] : std::string(); }
-    std::string special_name(int32_t id) const override { return has(id) ? vocabulary_.names[id] : std::string(); }
-    int32_t special_id(std::string_view name) const override { return vocabulary_.specials.find(name); }
-    const std::vector<int32_t>& stop_ids() const override { return vocabulary_.stop_ids; }
-
   private:
-    bool has(int32_t id) const { return id >= 0 && id < vocab_size(); }
-
-    BpeVocabulary vocabulary_;
     BpeSplit split_;
     bool normalises_;
 };

@@ -11,6 +11,7 @@
 #include "models/tokenizer/sentencepiece_proto.h"
 #include "models/tokenizer/sentencepiece_vocabulary.h"
 #include "models/tokenizer/utf8.h"
+#include "models/tokenizer/vocabulary_tokenizer.h"
 
 namespace octavo {
 namespace {
@@ -179,9 +180,9 @@ class Encoder {
     std::deque<std::string> prefixed_;
 };
 
-class SentencePieceTokenizer final : public Tokenizer {
+class SentencePieceTokenizer final : public VocabularyTokenizer<SentencePieceVocabulary> {
   public:
-    explicit SentencePieceTokenizer(SentencePieceVocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
+    using VocabularyTokenizer::VocabularyTokenizer;
 
     Status load() {
         const sentencepiece::util::Status status = library_.LoadFromSerializedProto(vocabulary_.model);
@@ -191,31 +192,13 @@ class SentencePieceTokenizer final : public Tokenizer {
         return {};
     }
 
-    int vocab_size() const override { return static_cast<int>(vocabulary_.bytes.size()); }
     std::string family() const override { return "SentencePiece BPE"; }
 
     Result<std::vector<int32_t>> encode(const std::vector<PromptPart>& parts) const override {
-        try {
-            Result<std::vector<PromptStretch>> stretches = cut_prompt(parts, vocabulary_.specials, vocab_size());
-            if (!stretches) return stretches.error();
-            Encoder encoder(vocabulary_, library_);
-            for (const PromptStretch& stretch : *stretches)
-                if (Status status = encoder.add(stretch); !status) return status.error();
-            return encoder.take();
-        } catch (const std::bad_alloc&) {
-            return Error{ErrorKind::memory, "There is not enough memory to turn the text into tokens."};
-        }
+        return encode_with(parts, [&] { return Encoder(vocabulary_, library_); });
     }
 
-    std::string token_bytes(int32_t id) const override { return has(id) ? vocabulary_.bytes[id] : std::string(); }
-    std::string special_name(int32_t id) const override { return has(id) ? vocabulary_.names[id] : std::string(); }
-    int32_t special_id(std::string_view name) const override { return vocabulary_.specials.find(name); }
-    const std::vector<int32_t>& stop_ids() const override { return vocabulary_.stop_ids; }
-
   private:
-    bool has(int32_t id) const { return id >= 0 && id < vocab_size(); }
-
-    SentencePieceVocabulary vocabulary_;
     sentencepiece::SentencePieceProcessor library_;
 };
 
