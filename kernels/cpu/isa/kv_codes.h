@@ -81,8 +81,21 @@ struct Nibbles {
     }
 #endif
 };
+#if defined(__AVX2__) && !defined(__AVX512F__)
+// Whole numbers need no table: the nibble at the top of a lane is 2^28 of its value, sign and all.
+struct SignedNibbles {  // q4_0, q4r
+    static float code(const std::byte* row, int i) { return kSignedNibbles[nibble_at(row, i)]; }
+    static VecF factor(VecF scale) { return mul(scale, set1(0x1p-28f)); }
+    static VecF values(VecF factor, const std::byte* row, int, int i) {
+        const __m256i all = _mm256_set1_epi32(load_as<int32_t>(row + i / 2));
+        const __m256i top = _mm256_sllv_epi32(all, _mm256_set_epi32(0, 4, 8, 12, 16, 20, 24, 28));
+        return mul(factor, _mm256_cvtepi32_ps(_mm256_and_si256(top, _mm256_set1_epi32(static_cast<int>(0xf0000000u)))));
+    }
+};
+#else
 using SignedNibbles = Nibbles<kSignedNibbles>;  // q4_0, q4r
-using LevelNibbles = Nibbles<kFourBitLevels>;   // q4_nl
+#endif
+using LevelNibbles = Nibbles<kFourBitLevels>;  // q4_nl
 
 // e4m3 has float16's layout with four exponent bits: as float16 bits it is 2^-8 of its value.
 struct E4m3 {  // fp8_e4m3

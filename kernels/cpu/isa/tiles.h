@@ -28,14 +28,15 @@ inline VecF load_part(const T* p, int count) {
     return load_values(part);
 }
 // Asks for the cache line of p, to be read kRowsAhead rows later: the processor's own prefetch stops at page ends and
-// is shy of rows that lie apart. float32 tiles are in the cache already.
+// is shy of rows that lie apart. Without temporal locality: a cell is read once a token, and must not push the weights
+// out of the caches. float32 tiles are in the cache already.
 inline constexpr int kRowsAhead = 16;
 template <class T>
 inline constexpr int kLineValues = 64 / static_cast<int>(sizeof(T));
 // Always inline: a compiler that takes a function of nothing but fetches for one without effect drops the calls.
 template <class T>
 [[gnu::always_inline]] inline void fetch_line(const T* p) {
-    __builtin_prefetch(p, 0, 3);
+    __builtin_prefetch(p, 0, 0);
 }
 [[gnu::always_inline]] inline void fetch_line(const float*) {}
 [[gnu::always_inline]] inline void fetch_bytes(const std::byte* p, int64_t bytes) {
