@@ -98,6 +98,13 @@ void fill_random_weights(WeightType type, int64_t blocks, float largest, uint64_
     const WeightTypeSpec& spec = weight_type_spec(type);
     RandomStream random(seed);
     const int64_t bytes = blocks * spec.block_bytes;
+    if (type == WeightType::f8_e4m3_blocks) {  // not every byte is a number
+        const float scale = largest / 448;
+        for (int64_t block = 0; block < blocks; ++block)
+            std::memcpy(block_scales + block * spec.scale_bytes, &scale, sizeof scale);
+        fill_random_weights(WeightType::f8_e4m3, bytes, 448, seed, data);
+        return;
+    }
     if (spec.block_values == 1) {
         for (int64_t at = 0; at < bytes; at += spec.block_bytes) {
             const float unit = static_cast<float>(random.next() >> 40) * 0x1p-23f - 1;

@@ -85,23 +85,29 @@ class CpuBackend final : public Backend {
         WeightType type;
         const std::byte* w;
         int64_t row_bytes;
+        const std::byte* block_scales;
+        int64_t scale_row_bytes;
         int rows;
         int64_t cols;
         float scale;
     };
     static bool has_kernels(WeightType type) { return static_cast<int>(type) < kIsaWeightTypes; }
-    bool can_read_in_place(WeightType type) const { return takes_int8(type) || has_kernels(type); }
-    bool reads_in_place(WeightType type, int tokens) const {
-        return takes_int8(type) || (has_kernels(type) && tokens <= isa_.direct_tokens[static_cast<int>(type)]);
+    bool can_read_in_place(const Matrix& w) const { return takes_int8(w) || has_kernels(w.type); }
+    bool reads_in_place(const Matrix& w, int tokens) const {
+        return takes_int8(w) || (has_kernels(w.type) && tokens <= isa_.direct_tokens[static_cast<int>(w.type)]);
     }
-    // Whether products with the type take activations rounded to 8 bits.
-    bool takes_int8(WeightType type) const { return int8_.dot[static_cast<int>(type)] != nullptr; }
+    // Whether products take activations rounded to 8 bits: where the columns are whole steps of the kernels.
+    bool takes_int8(const Matrix& w) const { return takes_int8(w.type, w.cols); }
+    bool takes_int8(WeightType type, int64_t cols) const {
+        const bool whole_steps = type != WeightType::nvfp4_apart || cols % kNvfp4ApartStep == 0;
+        return int8_.dot[static_cast<int>(type)] != nullptr && whole_steps;
+    }
     // Rounds x[tokens][cols] to `blocks`.
     void quantise(const float* x, int tokens, int64_t cols, Int8Block* blocks);
     // Rows as float32, without the matrix's scale.
     void unpack(const Matrix& w, int64_t first_row, int64_t rows, float* values) const;
     // A row of a type without kernels must fit a panel; the reference takes the matrix otherwise.
-    bool fits_panel(const Matrix& w) const { return can_read_in_place(w.type) || w.cols <= kPanelFloats; }
+    bool fits_panel(const Matrix& w) const { return can_read_in_place(w) || w.cols <= kPanelFloats; }
     // Unpacks rows into `scratch`[kPanelFloats] when `tokens` of them make it worth while.
     Panel make_panel(const Matrix& w, int64_t first_row, int rows, int tokens, float* scratch) const;
     // Products of a panel; the members of `op` that describe the weights are filled in here.

@@ -15,6 +15,9 @@ namespace octavo {
 
 inline constexpr int kInt8Block = 32;
 
+// Columns that the kernels of nvfp4_apart take together; blocks of all other types are no smaller than their steps.
+inline constexpr int kNvfp4ApartStep = 64;
+
 // 32 activations: x[i] = scale * codes[i], with scale = largest |x| / 127. The sums are of codes, times -1: what zero
 // points and minima of the weights are multiplied with.
 struct Int8Block {

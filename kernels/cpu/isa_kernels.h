@@ -18,6 +18,8 @@ struct Int8Block;
 struct DotProducts {
     const std::byte* w = nullptr;  // [rows][row_bytes]
     int64_t row_bytes = 0;
+    const std::byte* block_scales = nullptr;  // [rows][scale_row_bytes], of types that keep them apart
+    int64_t scale_row_bytes = 0;
     int rows = 0;
     int64_t cols = 0;
     float scale = 1;
@@ -35,7 +37,7 @@ struct DotProducts {
 
 // Of the types in the order of enum WeightType, the first that have kernels of their own here. Rows of all others are
 // unpacked by the decoder in the table of weight types.
-inline constexpr int kIsaWeightTypes = 4;
+inline constexpr int kIsaWeightTypes = 5;
 
 struct IsaKernels {
     // Dense products (isa/dot.cpp). Up to direct_tokens it is faster to read the weights in their own format, above it

@@ -17,14 +17,30 @@ constexpr int64_t kInt8TaskBytes = 128 << 10;
 constexpr int kInt8TasksPerThread = 4;
 constexpr int kMinTokensPerPart = 48;
 
+// values[rows][cols] of w's rows from `first_row` on, times the scales of their blocks.
+void scale_blocks(const Matrix& w, int64_t first_row, int64_t rows, float* values) {
+    const int block = weight_type_spec(w.type).block_values;
+    for (int64_t row = first_row; row < first_row + rows; ++row) {
+        const auto* scales = reinterpret_cast<const float*>(w.scale_row(row));
+        for (int64_t col = 0; col < w.cols; ++values, ++col) *values *= scales[col / block];
+    }
+}
+
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 }  // namespace
 
 CpuBackend::Panel CpuBackend::make_panel(const Matrix& w, int64_t first_row, int rows, int tokens,
                                          float* scratch) const {
-    Panel panel = {w.type, w.row(first_row), w.row_bytes(), rows, w.cols, w.scale};
-    if (w.type == WeightType::f32 || reads_in_place(w.type, tokens) || rows * w.cols > kPanelFloats) return panel;
+    Panel panel = {.type = w.type,
+                   .w = w.row(first_row),
+                   .row_bytes = w.row_bytes(),
+                   .block_scales = w.scale_row(first_row),
+                   .scale_row_bytes = w.scale_row_bytes(),
+                   .rows = rows,
+                   .cols = w.cols,
+                   .scale = w.scale};
+    if (w.type == WeightType::f32 || reads_in_place(w, tokens) || rows * w.cols > kPanelFloats) return panel;
     unpack(w, first_row, rows, scratch);
     panel.type = WeightType::f32;
     panel.w = reinterpret_cast<const std::byte*>(scratch);
@@ -35,6 +51,9 @@ CpuBackend::Panel CpuBackend::make_panel(const Matrix& w, int64_t first_row, int
 void CpuBackend::unpack(const Matrix& w, int64_t first_row, int64_t rows, float* values) const {
     if (has_kernels(w.type)) {
         isa_.unpack[static_cast<int>(w.type)](w.row(first_row), rows * w.cols, values);
+    } else if (w.type == WeightType::f8_e4m3_blocks) {
+        isa_.unpack[static_cast<int>(WeightType::f8_e4m3)](w.row(first_row), rows * w.cols, values);
+        scale_blocks(w, first_row, rows, values);
     } else {
         w.decode_rows(first_row, rows, values);
     }
@@ -43,23 +62,25 @@ void CpuBackend::unpack(const Matrix& w, int64_t first_row, int64_t rows, float*
 void CpuBackend::dot(const Panel& panel, DotProducts op) const {
     op.w = panel.w;
     op.row_bytes = panel.row_bytes;
+    op.block_scales = panel.block_scales;
+    op.scale_row_bytes = panel.scale_row_bytes;
     op.rows = panel.rows;
     op.cols = panel.cols;
     op.scale = panel.scale;
     const auto type = static_cast<int>(panel.type);
-    (takes_int8(panel.type) ? int8_.dot[type] : isa_.dot[type])(op);
+    (takes_int8(panel.type, panel.cols) ? int8_.dot[type] : isa_.dot[type])(op);
 }
 
 int CpuBackend::unpacked_panel_rows(const Matrix& w) const {
     const int64_t fitting = kPanelFloats / w.cols;
     if (fitting >= kRowGroup)
         return static_cast<int>(std::min<int64_t>(fitting / kRowGroup * kRowGroup, kMaxPanelRows));
-    return can_read_in_place(w.type) ? kRowGroup : static_cast<int>(fitting);
+    return can_read_in_place(w) ? kRowGroup : static_cast<int>(fitting);
 }
 
 int CpuBackend::matmul_panel_rows(const Matrix& w, int tokens) const {
-    if (!reads_in_place(w.type, tokens)) return unpacked_panel_rows(w);
-    const bool int8 = takes_int8(w.type);
+    if (!reads_in_place(w, tokens)) return unpacked_panel_rows(w);
+    const bool int8 = takes_int8(w);
     const int group = int8 ? kInt8RowGroup : kRowGroup;
     const int64_t share = w.bytes() / (kInt8TasksPerThread * pool_.threads());
     const int64_t bytes = int8 ? std::clamp(share, kDecodeTaskBytes, kInt8TaskBytes) : kDecodeTaskBytes;
@@ -73,7 +94,7 @@ void CpuBackend::quantise(const float* x, int tokens, int64_t cols, Int8Block* b
 }
 
 void CpuBackend::matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) {
-    const auto in_int8 = [&](const MatmulTarget& target) { return takes_int8(target.w.type); };
+    const auto in_int8 = [&](const MatmulTarget& target) { return takes_int8(target.w); };
     if (std::none_of(targets.begin(), targets.end(), in_int8)) return matmul(x, nullptr, tokens, targets);
     const int64_t cols = targets[0].w.cols;
     auto* blocks = reinterpret_cast<Int8Block*>(shared_scratch());

@@ -103,7 +103,7 @@ bool CpuBackend::fits_panels(const Moe& op) const {
     const int64_t widest = std::max({int64_t{op.hidden}, MoeRound::expert_ff(op), MoeRound::shared_ff(op)});
     if (kMaxPanelRows * widest <= kPanelFloats) return true;
     const auto in_place = [&](const FfnMatrices& ffn) {
-        return can_read_in_place(ffn.gate.type) && can_read_in_place(ffn.up.type) && can_read_in_place(ffn.down.type);
+        return can_read_in_place(ffn.gate) && can_read_in_place(ffn.up) && can_read_in_place(ffn.down);
     };
     return std::all_of(op.experts.begin(), op.experts.end(), in_place) &&
            (op.shared == nullptr || in_place(*op.shared));
@@ -189,9 +189,7 @@ void CpuBackend::moe_group(MoeRound& round) {
 }
 
 void CpuBackend::moe_round_x(const MoeRound& round) {
-    const auto in_int8 = [&](const Group& group) {
-        return takes_int8(group.ffn->gate.type) || takes_int8(group.ffn->up.type);
-    };
+    const auto in_int8 = [&](const Group& group) { return takes_int8(group.ffn->gate) || takes_int8(group.ffn->up); };
     if (std::none_of(round.groups, round.groups + round.group_count, in_int8)) return;
     const Moe& op = round.op;
     quantise(op.x + static_cast<int64_t>(round.first_token) * op.hidden, round.tokens, op.hidden, round.x_int8);
@@ -204,7 +202,7 @@ int CpuBackend::moe_stream_rows(const MoeRound& round, int64_t total_rows) const
     static_assert(kMoeStreamTokens * kMaxStreamRows <= kMoeStepTokens * kMaxPanelRows);
     const auto in_int8 = [&](const Group& group) {
         const FfnMatrices& ffn = *group.ffn;
-        return takes_int8(ffn.gate.type) && takes_int8(ffn.up.type) && takes_int8(ffn.down.type);
+        return takes_int8(ffn.gate) && takes_int8(ffn.up) && takes_int8(ffn.down);
     };
     if (round.tokens > kMoeStreamTokens || !std::all_of(round.groups, round.groups + round.group_count, in_int8))
         return 0;
@@ -220,7 +218,7 @@ void CpuBackend::moe_gate_up(const MoeRound& round) {
     // A task that rounds its part of h has whole blocks of it.
     static_assert(kMaxPanelRows % kInt8Block == 0);
     const bool rounds_h = std::any_of(round.groups, round.groups + round.group_count,
-                                      [&](const Group& group) { return takes_int8(group.ffn->down.type); });
+                                      [&](const Group& group) { return takes_int8(group.ffn->down); });
     const int stream_rows = moe_stream_rows(round, expert_groups * MoeRound::expert_ff(op) + MoeRound::shared_ff(op));
     const auto panel_rows = [&](const FfnMatrices& ffn) {
         if (stream_rows > 0) return stream_rows;
@@ -258,7 +256,7 @@ void CpuBackend::moe_gate_up(const MoeRound& round) {
             dot(gate, products);
             products.y = scratch.results + count * rows;
             dot(up, products);
-            if (takes_int8(group.ffn->down.type)) {
+            if (takes_int8(group.ffn->down)) {
                 isa_.silu_mul(scratch.results, products.y, count, rows, scratch.results, rows);
                 Int8Block* h = group.h_int8() + (first * ff + first_row) / kInt8Block;
                 for (int t = 0; t < count; ++t, h += ff / kInt8Block) {

@@ -147,7 +147,8 @@ __device__ inline void weights_at(const DeviceMatrix& w, const unsigned char* ro
 
 // Whether kernels read the type; scales that lie apart from their matrix are not read yet.
 inline bool device_reads(const Matrix& w) {
-    return w.scale == 1 && w.type != WeightType::f8_e4m3 && w.type != WeightType::nvfp4_apart;
+    return w.scale == 1 && w.type != WeightType::f8_e4m3 && w.type != WeightType::nvfp4_apart &&
+           w.type != WeightType::f8_e4m3_blocks;
 }
 
 // The types that a kernel is made for. Decoders of packed types take registers, also from the other types: kernels for

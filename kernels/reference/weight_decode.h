@@ -20,5 +20,6 @@ DecodeBlocks decode_mxfp4, decode_nvfp4, decode_tq1_0, decode_tq2_0, decode_q1_0
 
 // codes and scales: of `blocks` consecutive blocks each.
 void decode_nvfp4_apart(const std::byte* codes, const std::byte* scales, int64_t blocks, float* values);
+void decode_f8_e4m3_blocks(const std::byte* codes, const std::byte* scales, int64_t blocks, float* values);
 
 }  // namespace octavo

@@ -10,6 +10,9 @@
 //   F8_E4M3: one number; a factor for the whole tensor is stored elsewhere
 //   NVFP4 of safetensors, blocks of 16 values: 8 bytes of E2M1 codes (even values in low halves), the E4M3 scale in
 //              another array; value = scale * E2M1, and a factor for the whole tensor
+//   F8_E4M3 of safetensors in blocks of 128 values: 128 numbers, the float32 scale in another array, where 128 rows
+//   share
+//              it; value = scale * number
 //   Q1_0  18, 128 values: d in f16, 16 bytes of bits; value = d or, where the bit is 0, -d
 //   Q2_0  18, 64 values: d in f16, 16 bytes of four 2-bit codes; value = d * (code - 1)
 #include "kernels/base/float8.h"
@@ -65,6 +68,14 @@ void decode_nvfp4_apart(const std::byte* codes, const std::byte* scales, int64_t
             *values++ = scale * e2m1_to_f32(pair & 15);
             *values++ = scale * e2m1_to_f32(pair >> 4);
         }
+    }
+}
+
+void decode_f8_e4m3_blocks(const std::byte* codes, const std::byte* scales, int64_t count, float* values) {
+    for (int64_t block = 0; block < count; ++block, codes += 128) {
+        float scale;
+        std::memcpy(&scale, scales + block * static_cast<int64_t>(sizeof scale), sizeof scale);
+        for (int i = 0; i < 128; ++i) *values++ = scale * e4m3_to_f32(blocks::u8(codes + i));
     }
 }
 

@@ -157,8 +157,8 @@ void check_quantisation(Fields& top, std::optional<Error>& error) {
     const std::string method = settings.text("quant_method", "");
     if (std::find(std::begin(kMethods), std::end(kMethods), method) == std::end(kMethods)) {
         top.unsupported("quantization_config", fmt::format("weights quantised by {} are", quote_name(method)));
-    } else if (settings.find("weight_block_size")) {
-        top.unsupported("weight_block_size", "FP8 with a scale for each block of weights is");
+    } else if (const Json* block = settings.find("weight_block_size"); block && *block != Json{128, 128}) {
+        top.unsupported("weight_block_size", "FP8 scales for other blocks than 128 x 128 are");
     }
 }
 

@@ -3,10 +3,12 @@
 //   any format: x.weight of a type that holds its own scales, or none
 //   GGUF: x.scale, F32, multiplies the products: one number, or one for each of stacked experts
 //   FP8 (safetensors): x.weight F8_E4M3; x.weight_scale, one number, multiplies
+//   FP8 in blocks (safetensors): x.weight F8_E4M3; x.weight_scale_inv, a number for 128 x 128 weights, multiplies (the
+//      only scales that are copied, for they are few and may be BF16)
 //   NVFP4 of modelopt: x.weight U8 [rows][cols / 2], two codes a byte; x.weight_scale F8_E4M3 [rows][cols / 16];
 //      x.weight_scale_2, one number, multiplies
 //   NVFP4 of compressed-tensors: x.weight_packed, x.weight_scale likewise; x.weight_global_scale, one number, divides
-// Nothing is copied or laid out anew: a Matrix points at codes and scales where they lie in the file.
+// Nothing else is copied or laid out anew: a Matrix points at codes and scales where they lie in the file.
 // Source: the formats' published descriptions; model_spec section 9.4.
 #include <fmt/format.h>
 
@@ -112,6 +114,21 @@ Matrix TensorReader::nvfp4(const std::string& codes_name, const std::string& ste
     return {spec.type, codes->data.data(), rows, cols, global, scales->data.data()};
 }
 
+Matrix TensorReader::in_blocks(Matrix w, const std::string& scales_name) {
+    const WeightTypeSpec& spec = weight_type_spec(WeightType::f8_e4m3_blocks);
+    if (w.cols % spec.block_values != 0) {
+        fail(bad("tensor {} belongs to rows of {} weights, not a multiple of the {} that share a scale",
+                 quote_name(scales_name), w.cols, spec.block_values));
+        return {};
+    }
+    w.type = spec.type;
+    const std::vector<int64_t> shape = {w.scale_rows(), w.row_blocks()};
+    w.block_scales = reinterpret_cast<const std::byte*>(floats(scales_name, shape));
+    if (error_) return {};
+    mark(store_.tensors()[static_cast<size_t>(store_.find(scales_name))], 0, "F8_E4M3");
+    return w;
+}
+
 Matrix TensorReader::matrix(std::string_view name, int64_t rows, int64_t cols) {
     const std::string stem = weight_stem(name);
     if (const std::string packed = packed_name(stem); has(packed)) return nvfp4(packed, stem, true, rows, cols);
@@ -122,10 +139,7 @@ Matrix TensorReader::matrix(std::string_view name, int64_t rows, int64_t cols) {
     const int64_t shape[] = {rows, cols};
     Matrix w = as_matrix(take(name, shape), rows, cols);
     if (w.type == WeightType::f8_e4m3) {
-        if (const std::string blocks = stem + ".weight_scale_inv"; has(blocks)) {
-            fail(bad("tensor {} has scales for blocks of 128 x 128 weights; only one FP8 scale a tensor is supported",
-                     quote_name(blocks)));
-        }
+        if (const std::string blocks = stem + ".weight_scale_inv"; has(blocks)) return in_blocks(w, blocks);
         w.scale = factor(scale_name(stem));
     } else if (const std::string scale = stem + ".scale"; has(scale)) {
         w.scale = factor(scale);

@@ -67,6 +67,8 @@ class TensorReader {
     // matrix_reader.cpp
     Matrix as_matrix(const StoredTensor* tensor, int64_t rows, int64_t cols);
     Matrix nvfp4(const std::string& codes, const std::string& stem, bool global_divides, int64_t rows, int64_t cols);
+    // FP8 weights with the scales of their blocks.
+    Matrix in_blocks(Matrix w, const std::string& scales_name);
     // Finite factors; empty after an error.
     std::vector<float> factors(const std::string& name, int64_t count);
     float factor(const std::string& name);

@@ -21,7 +21,7 @@ RandomMatrix::RandomMatrix(WeightType type, int64_t rows, int64_t cols, uint64_t
     matrix_ = {type, nullptr, rows, cols};
     bytes_.resize(static_cast<size_t>(matrix_.bytes()));
     matrix_.data = bytes_.data();
-    block_scales_.resize(static_cast<size_t>(matrix_.scale_bytes()));
+    block_scales_.resize(static_cast<size_t>(rows * matrix_.scale_row_bytes()));
     matrix_.block_scales = block_scales_.data();
     const float largest = std::sqrt(3.0f / static_cast<float>(cols));
     fill_random_weights(type, rows * matrix_.row_blocks(), largest, seed, bytes_.data(), block_scales_.data());

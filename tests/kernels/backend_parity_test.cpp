@@ -19,9 +19,10 @@ struct MatmulShape {
     int64_t cols;
     int tokens;
 };
-constexpr MatmulShape kMatmulShapes[] = {
-    {1, 32, 1}, {3, 96, 2},  {17, 64, 3},  {64, 256, 17}, {33, 160, 63}, {20, 352, 64},  {7, 1024, 65}, {48, 224, 130},
-    {5, 7, 3},  {9, 33, 17}, {16, 100, 2}, {130, 32, 1},  {5, 1056, 17}, {6, 2080, 100}, {35, 512, 1},  {3, 768, 70}};
+constexpr MatmulShape kMatmulShapes[] = {{1, 32, 1},    {3, 96, 2},    {17, 64, 3},    {64, 256, 17},  {33, 160, 63},
+                                         {20, 352, 64}, {7, 1024, 65}, {48, 224, 130}, {5, 7, 3},      {9, 33, 17},
+                                         {16, 100, 2},  {130, 32, 1},  {5, 1056, 17},  {6, 2080, 100}, {35, 512, 1},
+                                         {3, 768, 70},  {131, 256, 4}};
 
 // One call with a target per weight type, the targets side by side in y with a gap after each row; every other target
 // is added to what is there.

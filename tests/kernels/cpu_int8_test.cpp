@@ -22,11 +22,15 @@ constexpr WeightType kTypes[] = {
     WeightType::q2_k, WeightType::q3_k, WeightType::q4_k, WeightType::q5_k, WeightType::q6_k,
     WeightType::iq4_nl, WeightType::iq4_xs, WeightType::iq3_s, WeightType::iq3_xxs, WeightType::iq2_xxs,
     WeightType::iq2_xs, WeightType::iq2_s, WeightType::iq1_s, WeightType::iq1_m,
-    WeightType::mxfp4, WeightType::nvfp4,
+    WeightType::mxfp4, WeightType::nvfp4, WeightType::nvfp4_apart,
+    WeightType::tq1_0, WeightType::tq2_0, WeightType::q1_0, WeightType::q2_0,
     // clang-format on
 };
 
 constexpr int kBlock = 32;
+
+// Columns that kernels take together.
+int step_of(WeightType type) { return type == WeightType::nvfp4_apart ? 64 : weight_type_spec(type).block_values; }
 
 // x as the products see it: blocks of 32, each a whole number of -127 to 127 times the largest |x| / 127.
 std::vector<float> rounded(const std::vector<float>& x) {
@@ -78,7 +82,7 @@ std::vector<float> multiply(Backend& backend, const Matrix& w, const std::vector
 // Rows and tokens are every residue of the tiles that kernels work in (at most 32 by 6); columns one and more blocks.
 TEST_P(CpuInt8, RoundsActivationsAndNothingElse) {
     for (const WeightType type : kTypes) {
-        const int block = weight_type_spec(type).block_values;
+        const int block = step_of(type);
         for (const InputFamily family : all_input_families()) {
             for (const auto& [rows, cols, tokens] : {std::tuple(33, block, 1),
                                                      {1, 3 * block, 6},
@@ -116,7 +120,7 @@ TEST_P(CpuInt8, RoundsActivationsAndNothingElse) {
 TEST_P(CpuInt8, ATokensProductsDoNotDependOnTheCall) {
     for (const WeightType type : kTypes) {
         SCOPED_TRACE(weight_type_spec(type).name);
-        const int64_t cols = std::max(512, 3 * weight_type_spec(type).block_values);
+        const int64_t cols = std::max(512, 3 * step_of(type));
         const TestMatrix w(type, 75, cols, InputFamily::gaussian, 1);
         const int tokens = 107;
         const std::vector<float> x = make_input(InputFamily::gaussian, tokens * cols, 2);
@@ -135,7 +139,7 @@ TEST_P(CpuInt8, ATokensProductsDoNotDependOnTheCall) {
 TEST_P(CpuInt8, WhatIsNotFiniteStaysSo) {
     for (const WeightType type : kTypes) {
         SCOPED_TRACE(weight_type_spec(type).name);
-        const int64_t cols = 2 * weight_type_spec(type).block_values;
+        const int64_t cols = 2 * step_of(type);
         const TestMatrix w(type, 5, cols, InputFamily::gaussian, 1);
         for (const float bad : {std::nanf(""), HUGE_VALF, -HUGE_VALF}) {
             std::vector<float> x(static_cast<size_t>(cols), 1.0f);

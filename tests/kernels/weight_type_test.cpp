@@ -148,7 +148,7 @@ TEST(RandomWeights, AreAsLargeAsAskedAndTheSameForASeed) {
         Matrix matrix{spec.type, nullptr, 2, 1024};
         const int64_t blocks = matrix.rows * matrix.row_blocks();
         std::vector<std::byte> data(static_cast<size_t>(matrix.bytes()));
-        std::vector<std::byte> scales(static_cast<size_t>(matrix.scale_bytes()));
+        std::vector<std::byte> scales(static_cast<size_t>(blocks * spec.scale_bytes));
         matrix.data = data.data();
         matrix.block_scales = scales.data();
         std::vector<float> values(2048);
@@ -169,6 +169,20 @@ TEST(RandomWeights, AreAsLargeAsAskedAndTheSameForASeed) {
         EXPECT_EQ(data, again);
         EXPECT_NE(data, other);
     }
+}
+
+TEST(WeightType, Fp8BlocksShareTheirScalesAmong128Rows) {
+    constexpr int64_t kRows = 130, kCols = 256;
+    const std::vector<std::byte> codes(kRows * kCols, std::byte{0x38});  // 1
+    const float scales[2][2] = {{1, 2}, {3, 4}};
+    const Matrix matrix{
+        WeightType::f8_e4m3_blocks, codes.data(), kRows, kCols, 1, reinterpret_cast<const std::byte*>(scales)};
+    EXPECT_EQ(matrix.scale_bytes(), 16);
+    std::vector<float> values(2 * kCols);
+    matrix.decode_rows(127, 2, values.data());
+    for (size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], 1 + static_cast<float>(i / 128)) << i;
+    matrix.slice_rows(128, 2).decode_rows(1, 1, values.data());
+    EXPECT_EQ(values[0], 3);
 }
 
 TEST(WeightType, TableIsConsistent) {

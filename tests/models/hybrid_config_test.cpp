@@ -258,7 +258,7 @@ TEST(JsonConfig, RefusesWhatWouldChangeTheArithmetic) {
     Json quantised = small_json();
     quantised["quantization_config"] = {{"quant_method", "awq"}};
     EXPECT_NE(json_failure(quantised).find("quantised by 'awq'"), std::string::npos) << json_failure(quantised);
-    quantised["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
+    quantised["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {64, 64}}};
     EXPECT_NE(json_failure(quantised).find("'weight_block_size'"), std::string::npos) << json_failure(quantised);
     quantised["quantization_config"] = 7;
     EXPECT_NE(json_failure(quantised).find("is not an object"), std::string::npos) << json_failure(quantised);

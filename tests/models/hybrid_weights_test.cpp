@@ -430,6 +430,48 @@ TEST(HybridWeights, Nvfp4OfSafetensorsIsReadInPlace) {
               "tensor 'model.layers.0.mlp.down_proj.weight_global_scale' is zero, and would be divided by");
 }
 
+// As published FP8 checkpoints store projections; one scale for 128 x 128 weights.
+TEST(HybridWeights, Fp8InBlocksTakesItsScales) {
+    const TensorNames& names = hf_text_tensor_names();
+    HybridDescription description = small_description(0);
+    constexpr int64_t kWidth = 256;
+    description.config.shared_ff = kWidth;
+    Checkpoint checkpoint = dense_checkpoint(names);
+    for (const std::string layer : {"0", "1"}) {
+        for (const std::string part : {"gate", "up"})
+            checkpoint.add("model.layers." + layer + ".mlp." + part + "_proj.weight", {kWidth, 5});
+        checkpoint.add("model.layers." + layer + ".mlp.down_proj.weight", {5, kWidth});
+    }
+    const std::string name = "model.layers.0.mlp.down_proj.weight";
+    const std::vector<std::byte> codes(5 * kWidth, std::byte{0x40});  // 2
+    const WeightTypeSpec* fp8 = &weight_type_spec(WeightType::f8_e4m3);
+    checkpoint.put({name, "F8_E4M3", fp8, {5, kWidth}, codes});
+    checkpoint.add(name + "_scale_inv", {1, 2}, {0.5f, 3});
+    const auto file = checkpoint.read(description, names);
+    ASSERT_TRUE(file) << file.error().message;
+    const Matrix& down = file->weights.layers[0].ffn.shared->down;
+    EXPECT_EQ(down.type, WeightType::f8_e4m3_blocks);
+    EXPECT_EQ(down.data, codes.data());
+    std::vector<float> values(kWidth);
+    down.decode_rows(4, 1, values.data());
+    EXPECT_EQ(values[127], 1);
+    EXPECT_EQ(values[128], 6);
+
+    Checkpoint other_shape = checkpoint;
+    other_shape.add(name + "_scale_inv", {5, 2});
+    EXPECT_NE(other_shape.failure(description, names).find("'" + name + "_scale_inv' has shape [5][2]"),
+              std::string::npos);
+    Checkpoint odd = checkpoint;
+    description.config.shared_ff = 200;
+    for (const std::string layer : {"0", "1"}) {
+        for (const std::string part : {"gate", "up"})
+            odd.add("model.layers." + layer + ".mlp." + part + "_proj.weight", {200, 5});
+        odd.add("model.layers." + layer + ".mlp.down_proj.weight", {5, 200});
+    }
+    odd.put({name, "F8_E4M3", fp8, {5, 200}, std::span(codes).first(1000)});
+    EXPECT_NE(odd.failure(description, names).find("not a multiple of the 128"), std::string::npos);
+}
+
 TEST(HybridWeights, SaysWhatIsSkipped) {
     const TensorNames& names = gguf_tensor_names();
     Checkpoint checkpoint = dense_checkpoint(names);

@@ -173,10 +173,14 @@ void dot_f32(const DotProducts& op) { dot<F32Row>(op); }
 void dot_f16(const DotProducts& op) { dot<F16Row>(op); }
 void dot_bf16(const DotProducts& op) { dot<Bf16Row>(op); }
 void dot_q8_0(const DotProducts& op) { dot<Q8_0Row>(op); }
+void dot_f8_e4m3(const DotProducts& op) { dot<F8E4m3Row>(op); }
 
 void unpack_f32(const std::byte* weights, int64_t count, float* values) { unpack<F32Row>(weights, count, values); }
 void unpack_f16(const std::byte* weights, int64_t count, float* values) { unpack<F16Row>(weights, count, values); }
 void unpack_bf16(const std::byte* weights, int64_t count, float* values) { unpack<Bf16Row>(weights, count, values); }
 void unpack_q8_0(const std::byte* weights, int64_t count, float* values) { unpack<Q8_0Row>(weights, count, values); }
+void unpack_f8_e4m3(const std::byte* weights, int64_t count, float* values) {
+    unpack<F8E4m3Row>(weights, count, values);
+}
 
 }  // namespace octavo::OCTAVO_ISA

@@ -15,10 +15,12 @@ void dot_f32(const DotProducts& op);
 void dot_f16(const DotProducts& op);
 void dot_bf16(const DotProducts& op);
 void dot_q8_0(const DotProducts& op);
+void dot_f8_e4m3(const DotProducts& op);
 void unpack_f32(const std::byte* weights, int64_t count, float* values);
 void unpack_f16(const std::byte* weights, int64_t count, float* values);
 void unpack_bf16(const std::byte* weights, int64_t count, float* values);
 void unpack_q8_0(const std::byte* weights, int64_t count, float* values);
+void unpack_f8_e4m3(const std::byte* weights, int64_t count, float* values);
 
 void silu_mul(const float* gate, const float* up, int rows, int width, float* y, int64_t y_stride);
 void add_scaled_rows(const float* x, const float* scale, const int32_t* y_rows, int rows, int width, float* y,

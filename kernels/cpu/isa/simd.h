@@ -54,6 +54,16 @@ inline VecF load_bf16(const uint16_t* p) {
 inline VecF load_i8(const int8_t* p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
 }
+// E4M3. Moved to the places of a half-precision number its bits are a 256th of it, subnormal or not.
+inline VecF load_e4m3(const uint8_t* p) {
+    const __m256i word = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    const __m256i magnitude = _mm256_and_si256(word, _mm256_set1_epi16(0x7f));
+    const __m256i sign = _mm256_and_si256(word, _mm256_set1_epi16(INT16_MIN));
+    const __m256i nan =
+        _mm256_and_si256(_mm256_cmpeq_epi16(magnitude, _mm256_set1_epi16(0x7f)), _mm256_set1_epi16(0x7e00));
+    const __m256i half = _mm256_or_si256(_mm256_or_si256(sign, nan), _mm256_slli_epi16(magnitude, 7));
+    return _mm512_mul_ps(_mm512_cvtph_ps(half), _mm512_set1_ps(256));
+}
 inline void store_f16(uint16_t* p, VecF x) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
@@ -104,6 +114,15 @@ inline VecF load_bf16(const uint16_t* p) {
 }
 inline VecF load_i8(const int8_t* p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+}
+// E4M3. Moved to the places of a half-precision number its bits are a 256th of it, subnormal or not.
+inline VecF load_e4m3(const uint8_t* p) {
+    const __m128i word = _mm_cvtepi8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+    const __m128i magnitude = _mm_and_si128(word, _mm_set1_epi16(0x7f));
+    const __m128i sign = _mm_and_si128(word, _mm_set1_epi16(INT16_MIN));
+    const __m128i nan = _mm_and_si128(_mm_cmpeq_epi16(magnitude, _mm_set1_epi16(0x7f)), _mm_set1_epi16(0x7e00));
+    const __m128i half = _mm_or_si128(_mm_or_si128(sign, nan), _mm_slli_epi16(magnitude, 7));
+    return _mm256_mul_ps(_mm256_cvtph_ps(half), _mm256_set1_ps(256));
 }
 inline void store_f16(uint16_t* p, VecF x) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
@@ -161,6 +180,16 @@ inline VecF load_bf16(const uint16_t* p) {
 }
 inline VecF load_i8(const int8_t* p) {
     return VecF{static_cast<float>(p[0]), static_cast<float>(p[1]), static_cast<float>(p[2]), static_cast<float>(p[3])};
+}
+// E4M3. Moved to the places of a half-precision number its bits are a 256th of it, subnormal or not.
+inline VecF load_e4m3(const uint8_t* p) {
+    VecF values;
+    for (int i = 0; i < kLanes; ++i) {
+        const uint32_t magnitude = p[i] & 0x7fu;
+        const uint32_t nan = magnitude == 0x7f ? 0x7e00u : 0u;
+        values[i] = 256 * f16_lane(static_cast<uint16_t>((p[i] & 0x80u) << 8 | nan | magnitude << 7));
+    }
+    return values;
 }
 inline void store_f16(uint16_t* p, VecF x) {
     for (int i = 0; i < kLanes; ++i) p[i] = f16_from_lane(x[i]);

@@ -41,6 +41,20 @@ struct HalfRow {
 using F16Row = HalfRow<load_f16>;
 using Bf16Row = HalfRow<load_bf16>;
 
+struct F8E4m3Row {
+    static constexpr bool kStreams = true;
+    static constexpr int kStep = kLanes;
+    static constexpr int kStepBytes = kLanes;
+    struct Scale {};
+    static Scale scale(const std::byte*) { return {}; }
+    static VecF load(const std::byte* step, int, Scale) { return load_e4m3(reinterpret_cast<const uint8_t*>(step)); }
+    static VecF load_tail(const std::byte* step, int n) {
+        uint8_t values[kLanes] = {};
+        __builtin_memcpy(values, step, static_cast<size_t>(n));
+        return load_e4m3(values);
+    }
+};
+
 // Blocks of 32: a half-precision scale, then 32 signed bytes.
 struct Q8_0Row {
     static constexpr bool kStreams = true;

@@ -4,6 +4,7 @@
 #include "kernels/cpu/isa/int8/k_quants.h"
 #include "kernels/cpu/isa/int8/nibble_blocks.h"
 #include "kernels/cpu/isa/int8/quantise.h"
+#include "kernels/cpu/isa/int8/ternary_blocks.h"
 #include "kernels/cpu/isa/int8/token_rows.h"
 
 namespace octavo::OCTAVO_ISA {
@@ -23,32 +24,72 @@ constexpr MultiplyTile* multiply_of() {
         return form.stretch == 16 ? multiply_zero_16 : multiply_zero_32;
 }
 
+// One step of some rows, as unpackers take it. Of types that keep them there, block scales lie apart.
+struct StepRows {
+    const std::byte* w;
+    int64_t row_bytes;
+    const std::byte* scales;
+    int64_t scale_row_bytes;
+
+    StepRows from(int row) const {
+        return {w + row * row_bytes, row_bytes, scales + row * scale_row_bytes, scale_row_bytes};
+    }
+};
+
+template <class Type>
+constexpr int kStepScales = 0;  // bytes of them in a step
+template <>
+constexpr int kStepScales<Nvfp4ApartTile> = Nvfp4ApartTile::kScaleBytes;
+
+template <class Type, class Rows>
+inline void unpack(const StepRows& step, Rows& out) {
+    if constexpr (kStepScales < Type >> 0)
+        Type::unpack(step.w, step.row_bytes, step.scales, step.scale_row_bytes, out);
+    else
+        Type::unpack(step.w, step.row_bytes, out);
+}
+
 // The steps of up to GroupRows rows, one after the other. Rows that are missing at the end of a matrix are zeros.
 template <class Type, int GroupRows>
 class Steps {
   public:
     Steps(const DotProducts& op, int first_row)
         : rows_(op.rows - first_row < GroupRows ? op.rows - first_row : GroupRows),
-          stride_(op.row_bytes),
-          next_(op.w + first_row * op.row_bytes) {
-        if (rows_ < GroupRows) __builtin_memset(rest_, 0, sizeof rest_);
+          next_{op.w + first_row * op.row_bytes, op.row_bytes, op.block_scales + first_row * op.scale_row_bytes,
+                op.scale_row_bytes} {
+        if (rows_ == GroupRows) return;
+        __builtin_memset(rest_, 0, sizeof rest_);
+        __builtin_memset(rest_scales_, 0, sizeof rest_scales_);
     }
     int rows() const { return rows_; }
-    int64_t row_bytes() const { return rows_ == GroupRows ? stride_ : Type::kBytes; }
-    const std::byte* take() {
-        const std::byte* step = next_;
-        next_ += Type::kBytes;
+    StepRows take() {
+        const StepRows step = next_;
+        next_.w += Type::kBytes;
+        next_.scales += kScales;
         if (rows_ == GroupRows) return step;
-        for (int r = 0; r < rows_; ++r) __builtin_memcpy(rest_ + r * Type::kBytes, step + r * stride_, Type::kBytes);
-        return rest_;
+        for (int r = 0; r < rows_; ++r) {
+            const StepRows row = step.from(r);
+            __builtin_memcpy(rest_ + r * Type::kBytes, row.w, Type::kBytes);
+            if constexpr (kScales > 0) __builtin_memcpy(rest_scales_ + r * kScales, row.scales, kScales);
+        }
+        return {rest_, Type::kBytes, rest_scales_, kScales};
     }
 
   private:
+    static constexpr int kScales = kStepScales<Type>;
     int rows_;
-    int64_t stride_;
-    const std::byte* next_;
+    StepRows next_;
     std::byte rest_[GroupRows * Type::kBytes];
+    std::byte rest_scales_[kScales > 0 ? GroupRows* kScales : 1];
 };
+
+// total + products of kLanes rows' step with the blocks at x (see token_rows.h).
+template <class Type>
+inline VecF add_step(const StepRows& step, const Int8Block* x, VecF total) {
+    TokenRows<Type> rows(x);
+    unpack<Type>(step, rows);
+    return rows.add_to(total);
+}
 
 // Asks for the weights of a product in the order of memory, a group of rows before they are read: many short streams
 // hide from the hardware that they make one long one.
@@ -95,7 +136,7 @@ void dot_token(const DotProducts& op, int token) {
         VecF total = zero();
         for (int64_t col = 0; col < op.cols; col += Type::kStep, x += kStepBlocks<Type>) {
             fetch.lines(kLanes * Type::kBytes);
-            total = add_step<Type>(steps.take(), steps.row_bytes(), x, total);
+            total = add_step<Type>(steps.take(), x, total);
         }
         float sums[kLanes];
         store(sums, total);
@@ -118,10 +159,10 @@ void dot_tokens(const DotProducts& op, int first_token, int tokens) {
         Tile tile;
         for (int64_t col = 0; col < op.cols; col += Type::kStep) {
             fetch.lines(kTileRows * Type::kBytes);
-            const std::byte* w = steps.take();
+            const StepRows step = steps.take();
             for (int v = 0; v < kRowVectors; ++v) {
                 TileRows rows = {tile, v};
-                Type::unpack(w + v * kLanes * steps.row_bytes(), steps.row_bytes(), rows);
+                unpack<Type>(step.from(v * kLanes), rows);
             }
             multiply_of<Type>()(tile, Type::kForm.zero, kStepBlocks<Type>, x, tokens, sums[0]);
             for (int t = 0; t < tokens; ++t) x[t] += kStepBlocks<Type>;
@@ -171,6 +212,11 @@ const Int8Kernels& int8_kernels() {
         add(WeightType::iq1_m, dot<GridTile<Iq1MBlock>>);
         add(WeightType::mxfp4, dot<Mxfp4Tile>);
         add(WeightType::nvfp4, dot<Nvfp4Tile>);
+        add(WeightType::tq1_0, dot<GridTile<Tq1_0Block>>);
+        add(WeightType::tq2_0, dot<Tq2_0Tile>);
+        add(WeightType::q1_0, dot<Q1_0Tile>);
+        add(WeightType::q2_0, dot<Q2_0Tile>);
+        add(WeightType::nvfp4_apart, dot<Nvfp4ApartTile>);
         return kernels;
     }();
     return table;

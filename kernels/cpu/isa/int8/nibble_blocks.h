@@ -174,4 +174,40 @@ struct Nvfp4Tile {
     }
 };
 
+// NVFP4 as safetensors have it: four E4M3 scales in another array, and even columns in the low nibbles.
+struct Nvfp4ApartTile {
+    static constexpr int kStep = kNvfp4ApartStep;
+    static constexpr int kBytes = 32;
+    static constexpr int kScaleBytes = 4;
+    static constexpr TileForm kForm = {.stretch = 16, .zero = 12, .minima = false};
+    template <class Rows>
+    static inline void unpack(const std::byte* rows, int64_t row_bytes, const std::byte* scale_rows,
+                              int64_t scale_row_bytes, Rows& out) {
+        int32_t four_scales[kLanes];
+        for (int r = 0; r < kLanes; ++r) __builtin_memcpy(&four_scales[r], scale_rows + r * scale_row_bytes, 4);
+        const VecI scales = load_int(four_scales);
+        out.scale(0, half_e4m3<0>(scales));
+        out.scale(1, half_e4m3<1>(scales));
+        out.scale(2, half_e4m3<2>(scales));
+        out.scale(3, half_e4m3<3>(scales));
+#pragma GCC unroll 16
+        for (int i = 0; i < 2; ++i) {
+            const RowBytes codes = load_rows(rows + 16 * i, row_bytes);
+#pragma GCC unroll 16
+            for (int j = 0; j < 4; ++j) {
+                out.codes(8 * i + 2 * j, e2m1_levels(low_nibbles(two_bytes_to_nibbles(codes.dword[j]))));
+                out.codes(8 * i + 2 * j + 1,
+                          e2m1_levels(low_nibbles(two_bytes_to_nibbles(shift_right<16>(codes.dword[j])))));
+            }
+        }
+    }
+
+  private:
+    // Nibbles of the two lowest bytes of each lane, from the lowest on, in the low halves of its bytes.
+    static VecI two_bytes_to_nibbles(VecI x) {
+        const VecI apart = bit_or(bit_and(x, set1_int(0xff)), shift_left<8>(bit_and(x, set1_int(0xff00))));
+        return bit_or(apart, shift_left<4>(apart));
+    }
+};
+
 }  // namespace octavo::OCTAVO_ISA

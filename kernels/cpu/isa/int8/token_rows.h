@@ -16,6 +16,11 @@ struct TokenRows {
     VecF scales[kStretches];
     VecF minima[kForm.minima ? kStretches : 1];
 
+    explicit TokenRows(const Int8Block* blocks) : x(blocks) {
+#pragma GCC unroll 16
+        for (int stretch = 0; stretch < kStretches; ++stretch) sums[stretch] = set1_int(0);
+    }
+
     void codes(int index, VecI four_columns) {
         const int stretch = 4 * index / kForm.stretch;
         const VecI values = broadcast4(x[index / 8].codes + 4 * (index % 8));
@@ -24,32 +29,25 @@ struct TokenRows {
     }
     void scale(int stretch, VecF scale) { scales[stretch] = scale; }
     void minimum(int stretch, VecF minimum) { minima[stretch] = minimum; }
-};
 
-// total + products of kLanes rows' step at `w` with the blocks at x.
-template <class Type>
-inline VecF add_step(const std::byte* w, int64_t row_bytes, const Int8Block* x, VecF total) {
-    using Rows = TokenRows<Type>;
-    Rows rows;
-    rows.x = x;
+    // total + products with the blocks.
+    VecF add_to(VecF total) const {
+        constexpr int kPerBlock = kInt8Block / kForm.stretch;
 #pragma GCC unroll 16
-    for (int stretch = 0; stretch < Rows::kStretches; ++stretch) rows.sums[stretch] = set1_int(0);
-    Type::unpack(w, row_bytes, rows);
-    constexpr int kPerBlock = kInt8Block / Rows::kForm.stretch;
-#pragma GCC unroll 16
-    for (int block = 0; block < Type::kStep / kInt8Block; ++block) {
-        VecF part = zero();
-        for (int i = 0; i < kPerBlock; ++i) {
-            const int stretch = block * kPerBlock + i;
-            const VecF negative_sum = set1(kPerBlock == 1 ? x[block].negative_sum : x[block].negative_half_sums[i]);
-            VecF whole = to_float(rows.sums[stretch]);
-            if constexpr (!Rows::kForm.minima) whole = fma(set1(Type::kForm.zero), negative_sum, whole);
-            part = fma(whole, rows.scales[stretch], part);
-            if constexpr (Rows::kForm.minima) part = fma(negative_sum, rows.minima[stretch], part);
+        for (int block = 0; block < Type::kStep / kInt8Block; ++block) {
+            VecF part = zero();
+            for (int i = 0; i < kPerBlock; ++i) {
+                const int stretch = block * kPerBlock + i;
+                const VecF negative_sum = set1(kPerBlock == 1 ? x[block].negative_sum : x[block].negative_half_sums[i]);
+                VecF whole = to_float(sums[stretch]);
+                if constexpr (!kForm.minima) whole = fma(set1(kForm.zero), negative_sum, whole);
+                part = fma(whole, scales[stretch], part);
+                if constexpr (kForm.minima) part = fma(negative_sum, minima[stretch], part);
+            }
+            total = fma(part, set1(x[block].scale), total);
         }
-        total = fma(part, set1(x[block].scale), total);
+        return total;
     }
-    return total;
-}
+};
 
 }  // namespace octavo::OCTAVO_ISA
