@@ -21,6 +21,9 @@ class BpeMerges {
     explicit BpeMerges(std::size_t count = 0);  // room for this many
     // At most as often as there is room; false where the pair has a merge already.
     bool add(int32_t left, int32_t right, Merge merge);
+    int32_t ranks() const { return ranks_; }  // one above the highest
+    // Whether a merge only makes pairs that merge later, by rank, as in every vocabulary that was trained.
+    bool ascending() const { return ascending_; }
     Merge find(int32_t left, int32_t right) const { return slots_[slot(left, right)].merge; }
 
   private:
@@ -37,11 +40,19 @@ class BpeMerges {
         return at;
     }
 
+    bool is_part(int32_t id) const {
+        const auto at = static_cast<std::size_t>(id);
+        return at < parts_.size() && parts_[at];
+    }
+
+    int32_t ranks_ = 0;
+    bool ascending_ = true;
+    std::vector<bool> parts_;  // [token]: it is part of a merge that was added
     std::vector<Slot> slots_;  // a power of two, at least half as many again as there is room for
     int shift_;
 };
 
-// Merges ids[first..end) until no neighbours merge. n log n in the length of the row.
+// Merges ids[first..end) until no neighbours merge. n log n in the length of the row at most.
 void merge_tokens(const BpeMerges& merges, std::vector<int32_t>& ids, std::size_t first);
 
 }  // namespace octavo

@@ -80,6 +80,36 @@ TEST(TokenizerBpe, MergesAsAPlainLoopDoes) {
     }
 }
 
+// A row that is long enough for lists by rank, with merges that make only later ones, and with others.
+TEST(TokenizerBpe, MergesVeryLongRowsAsShortOnes) {
+    std::mt19937 random(7);
+    constexpr int32_t kLetters = 6, kMerges = 60;
+    for (const bool ascending : {true, false}) {
+        BpeMerges merges(kMerges);
+        int32_t next = kLetters;
+        for (int32_t rank = 0; rank < kMerges; ++rank) {
+            const auto left = static_cast<int32_t>(random() % static_cast<unsigned>(next));
+            const auto right = static_cast<int32_t>(random() % static_cast<unsigned>(next));
+            if (merges.add(left, right, {ascending ? rank : kMerges - 1 - rank, next})) ++next;
+        }
+        EXPECT_EQ(merges.ascending(), ascending);
+        // A letter that never merges parts the row into short ones.
+        constexpr int32_t kWall = 1000;
+        Ids row, want;
+        while (row.size() < 100000) {
+            Ids part(random() % 300);
+            for (int32_t& id : part) id = static_cast<int32_t>(random() % kLetters);
+            row.insert(row.end(), part.begin(), part.end());
+            row.push_back(kWall);
+            const Ids merged = merged_plainly(merges, part);
+            want.insert(want.end(), merged.begin(), merged.end());
+            want.push_back(kWall);
+        }
+        merge_tokens(merges, row, 0);
+        EXPECT_EQ(row, want);
+    }
+}
+
 TEST(TokenizerBpe, MergesByRankThenFromTheLeft) {
     ByteVocabulary v = test::plain_bytes();
     const int32_t bc = v.merge("b", "c");
