@@ -53,17 +53,64 @@ struct Entry {
     std::vector<uint64_t> offsets;
 };
 
+Result<uint64_t> count_elements(const Entry& entry) {
+    constexpr uint64_t kMost = std::numeric_limits<int64_t>::max() / 8;
+    uint64_t elements = 1;
+    for (const uint64_t extent : entry.shape) {
+        if (extent > kMost || (elements > 0 && extent > kMost / std::max<uint64_t>(elements, 1))) {
+            return bad("tensor {} claims more values than memory has", quote_name(entry.name));
+        }
+        elements *= extent;
+    }
+    return elements;
+}
+
+Result<StoredTensor> check_entry(const Entry& entry, std::span<const std::byte> data) {
+    if (entry.name.empty()) return bad("a tensor has an empty name");
+    if (entry.dtype.empty() || entry.offsets.size() != 2) {
+        return bad("the header entry of tensor {} lacks dtype or data_offsets", quote_name(entry.name));
+    }
+    const uint64_t first = entry.offsets[0];
+    const uint64_t last = entry.offsets[1];
+    if (first > last || last > data.size()) {
+        return bad("tensor {} (bytes {} to {} of {}) goes beyond the end of the file; the file is cut off or broken",
+                   quote_name(entry.name), first, last, data.size());
+    }
+    const Result<uint64_t> elements = count_elements(entry);
+    if (!elements) return elements.error();
+
+    StoredTensor tensor;
+    const auto* dtype = std::find_if(std::begin(kDtypes), std::end(kDtypes),
+                                     [&](const Dtype& known) { return known.name == entry.dtype; });
+    if (dtype != std::end(kDtypes)) {
+        if (*elements * dtype->bytes != last - first) {
+            return bad("tensor {} has {} bytes of data; its shape and type {} need {}", quote_name(entry.name),
+                       last - first, entry.dtype, *elements * dtype->bytes);
+        }
+        if (dtype->weight) tensor.weight = &weight_type_spec(*dtype->weight);
+    }
+    tensor.name = entry.name;
+    tensor.type_name = entry.dtype;
+    tensor.shape.assign(entry.shape.begin(), entry.shape.end());
+    tensor.data = data.subspan(first, last - first);
+    return tensor;
+}
+
 // Receives the header's JSON event by event. Depth 1 is the whole, 2 one tensor (or __metadata__), 3 a list in it.
 class HeaderEvents final : public nlohmann::json_sax<nlohmann::json> {
   public:
-    std::vector<Entry> take_entries() { return std::move(entries_); }
+    explicit HeaderEvents(std::span<const std::byte> data) : data_(data) {}
+
+    std::vector<StoredTensor> take_tensors() { return std::move(tensors_); }
     const Error& error() const { return error_; }
 
     bool key(std::string& text) override {
         if (depth_ == 1) {
             in_metadata_ = text == "__metadata__";
-            entry_ = {};
             entry_.name = text;
+            entry_.dtype.clear();
+            entry_.shape.clear();
+            entry_.offsets.clear();
         } else if (depth_ == 2) {
             field_ = text;
         }
@@ -75,8 +122,10 @@ class HeaderEvents final : public nlohmann::json_sax<nlohmann::json> {
     }
     bool end_object() override {
         if (depth_-- != 2 || in_metadata_) return true;
-        if (entries_.size() == kMaxTensors) return fail(bad("the header has more than {} tensors", kMaxTensors));
-        entries_.push_back(std::move(entry_));
+        if (tensors_.size() == kMaxTensors) return fail(bad("the header has more than {} tensors", kMaxTensors));
+        Result<StoredTensor> tensor = check_entry(entry_, data_);
+        if (!tensor) return fail(tensor.error());
+        tensors_.push_back(std::move(*tensor));
         return true;
     }
     bool start_array(std::size_t) override {
@@ -125,58 +174,15 @@ class HeaderEvents final : public nlohmann::json_sax<nlohmann::json> {
         return false;
     }
 
+    std::span<const std::byte> data_;
     int depth_ = 0;
     bool in_metadata_ = false;
-    Entry entry_;
+    Entry entry_;  // used again and again: a header may have 200,000
     std::string field_;
     std::vector<uint64_t>* list_ = nullptr;
-    std::vector<Entry> entries_;
+    std::vector<StoredTensor> tensors_;
     Error error_;
 };
-
-Result<uint64_t> count_elements(const Entry& entry) {
-    constexpr uint64_t kMost = std::numeric_limits<int64_t>::max() / 8;
-    uint64_t elements = 1;
-    for (const uint64_t extent : entry.shape) {
-        if (extent > kMost || (elements > 0 && extent > kMost / std::max<uint64_t>(elements, 1))) {
-            return bad("tensor {} claims more values than memory has", quote_name(entry.name));
-        }
-        elements *= extent;
-    }
-    return elements;
-}
-
-Result<StoredTensor> check_entry(Entry& entry, std::span<const std::byte> data) {
-    const std::string name = quote_name(entry.name);
-    if (entry.name.empty()) return bad("a tensor has an empty name");
-    if (entry.dtype.empty() || entry.offsets.size() != 2) {
-        return bad("the header entry of tensor {} lacks dtype or data_offsets", name);
-    }
-    const uint64_t first = entry.offsets[0];
-    const uint64_t last = entry.offsets[1];
-    if (first > last || last > data.size()) {
-        return bad("tensor {} (bytes {} to {} of {}) goes beyond the end of the file; the file is cut off or broken",
-                   name, first, last, data.size());
-    }
-    const Result<uint64_t> elements = count_elements(entry);
-    if (!elements) return elements.error();
-
-    StoredTensor tensor;
-    const auto* dtype = std::find_if(std::begin(kDtypes), std::end(kDtypes),
-                                     [&](const Dtype& known) { return known.name == entry.dtype; });
-    if (dtype != std::end(kDtypes)) {
-        if (*elements * dtype->bytes != last - first) {
-            return bad("tensor {} has {} bytes of data; its shape and type {} need {}", name, last - first, entry.dtype,
-                       *elements * dtype->bytes);
-        }
-        if (dtype->weight) tensor.weight = &weight_type_spec(*dtype->weight);
-    }
-    tensor.name = std::move(entry.name);
-    tensor.type_name = std::move(entry.dtype);
-    tensor.shape.assign(entry.shape.begin(), entry.shape.end());
-    tensor.data = data.subspan(first, last - first);
-    return tensor;
-}
 
 Status check_overlap(const std::vector<StoredTensor>& tensors) {
     std::vector<size_t> order(tensors.size());
@@ -239,16 +245,9 @@ Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> b
                    kMaxHeaderBytes);
     }
     const std::string_view header(reinterpret_cast<const char*>(rest.data()), header_bytes);
-    HeaderEvents events;
+    HeaderEvents events(rest.subspan(header_bytes));
     if (!nlohmann::json::sax_parse(header.begin(), header.end(), &events)) return events.error();
-
-    const auto data = rest.subspan(header_bytes);
-    std::vector<StoredTensor> tensors;
-    for (Entry& entry : events.take_entries()) {
-        Result<StoredTensor> tensor = check_entry(entry, data);
-        if (!tensor) return tensor.error();
-        tensors.push_back(std::move(*tensor));
-    }
+    std::vector<StoredTensor> tensors = events.take_tensors();
     if (Status status = check_overlap(tensors); !status) return status.error();
     return tensors;
 }

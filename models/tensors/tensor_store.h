@@ -9,7 +9,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "kernels/base/error.h"
@@ -42,8 +41,12 @@ class TensorStore {
     std::span<const StoredTensor> tensors() const { return tensors_; }
 
   private:
+    // The slot of `name`, or a free one for it.
+    size_t slot(std::string_view name) const;
+    void grow(size_t tensors);
+
     std::vector<StoredTensor> tensors_;
-    std::unordered_map<std::string, int> index_;
+    std::vector<int32_t> slots_;  // hash table of places in tensors_, -1: free; a power of two, half of it free
 };
 
 }  // namespace octavo

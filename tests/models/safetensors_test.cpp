@@ -76,6 +76,22 @@ TEST(Safetensors, RefusesBrokenEntriesByTensor) {
     }
 }
 
+TEST(TensorStore, FindsEveryTensorOfSeveralFiles) {
+    TensorStore store;
+    EXPECT_EQ(store.find("0"), -1);
+    constexpr int kFiles = 3, kTensors = 1000;
+    for (int file = 0; file < kFiles; ++file) {
+        std::vector<StoredTensor> tensors(kTensors);
+        for (int i = 0; i < kTensors; ++i) tensors[static_cast<size_t>(i)].name = std::to_string(file * kTensors + i);
+        ASSERT_TRUE(store.add(std::move(tensors)));
+    }
+    for (int i = 0; i < kFiles * kTensors; ++i) ASSERT_EQ(store.find(std::to_string(i)), i);
+    EXPECT_EQ(store.find("x"), -1);
+    std::vector<StoredTensor> again(1);
+    again[0].name = "1234";
+    EXPECT_EQ(store.add(std::move(again)).error().message, "tensor '1234' occurs twice");
+}
+
 TEST(Safetensors, RefusesOverlap) {
     EXPECT_EQ(failure(R"({"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]},
                           "b":{"dtype":"U8","shape":[8],"data_offsets":[8,16]}})",
