@@ -25,4 +25,17 @@ std::string_view file_type_name(int64_t number) {
     return {};
 }
 
+std::optional<int64_t> find_file_type(std::string_view name) {
+    const auto is_small = [&](std::string_view known) {
+        return known.size() == name.size() + 2 && known.starts_with(name) && known.ends_with("_S");
+    };
+    for (const FileType& type : kFileTypes) {
+        if (type.name == name) return type.number;
+    }
+    for (const FileType& type : kFileTypes) {
+        if (is_small(type.name)) return type.number;
+    }
+    return {};
+}
+
 }  // namespace octavo

@@ -93,6 +93,25 @@ void nvfp4_scales(std::byte* block, float scale, RandomStream& random) {
     }
 }
 
+// IQ1_M: four bits of the half float lie on top of each of the last four 16-bit words.
+void iq1_m_scale(std::byte* block, float scale, RandomStream&) {
+    const uint32_t bits = f32_to_f16(scale);
+    for (int word = 0; word < 4; ++word) {
+        std::byte& high = block[48 + 2 * word + 1];
+        high = (high & std::byte{0x0f}) | static_cast<std::byte>((bits >> (4 * word) & 15) << 4);
+    }
+}
+
+// TQ2_0 and Q2_0: two bits stand for -1, 0 and 1; what would be 2 becomes 0.
+template <int codes, int code_bytes, int scale>
+void ternary_pairs(std::byte* block, float value, RandomStream&) {
+    for (std::byte& four : std::span(block + codes, code_bytes)) {
+        const std::byte threes = four & four >> 1 & std::byte{0x55};
+        four ^= threes << 1;
+    }
+    put_half(block + scale, value);
+}
+
 struct BlockFields {
     uint32_t gguf_id;
     void (*set)(std::byte* block, float scale, RandomStream& random);
@@ -112,12 +131,18 @@ constexpr BlockFields kFields[] = {
     {16, half_scale<0>},              // IQ2_XXS
     {17, half_scale<0>},              // IQ2_XS
     {18, half_scale<0>},              // IQ3_XXS
+    {19, half_scale<0>},              // IQ1_S
     {20, half_scale<0>},              // IQ4_NL
     {21, half_scale<0>},              // IQ3_S
     {22, half_scale<0>},              // IQ2_S
     {23, half_scale<0>},              // IQ4_XS
+    {29, iq1_m_scale},                // IQ1_M
+    {34, half_scale<52>},             // TQ1_0
+    {35, ternary_pairs<0, 64, 64>},   // TQ2_0
     {39, mxfp4_scale},                // MXFP4
     {40, nvfp4_scales},               // NVFP4
+    {41, half_scale<0>},              // Q1_0
+    {42, ternary_pairs<2, 16, 0>},    // Q2_0
 };
 
 const BlockFields* find_fields(uint32_t gguf_id) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -12,9 +13,12 @@
 
 #include "kernels/base/fnv_hash.h"
 #include "kernels/base/memory_error.h"
+#include "kernels/base/thread_pool.h"
 #include "models/gguf/checkpoint.h"
+#include "models/gguf/file_type.h"
 #include "models/gguf/header_writer.h"
 #include "models/hybrid/config_writer.h"
+#include "models/model_sources.h"
 #include "models/random/byte_vocabulary.h"
 #include "models/random/random_blocks.h"
 #include "models/random/tensor_list.h"
@@ -34,13 +38,17 @@ Error file_error(const fs::path& path, std::string_view what) {
 // The keys of another file's tokenizer.
 Status copy_tokenizer(const fs::path& path, int vocab, GgufHeaderWriter& header) {
     const Result<GgufCheckpoint> source = open_gguf(path);
-    if (!source) return Error{source.error().kind, fmt::format("{}: {}", path.string(), source.error().message)};
+    if (!source) return in_model_file(source.error(), path.string());
     const GgufEntry* tokens = source->metadata.find("tokenizer.ggml.tokens");
     if (tokens == nullptr) return Error{ErrorKind::input, fmt::format("{} has no tokenizer.", path.string())};
     if (tokens->count > static_cast<uint64_t>(vocab)) {
         return Error{ErrorKind::input, fmt::format("{} has {} tokens, but the shape has room for {}.", path.string(),
                                                    tokens->count, vocab)};
     }
+    ModelText text;  // a model with a tokenizer that is broken could not be opened
+    if (Status status = read_gguf_text(source->metadata, vocab, text); !status)
+        return in_model_file(status.error(), path.string());
+    if (!text.tokenizer) return in_model_file({ErrorKind::input, text.tokenizer_error}, path.string());
     for (const GgufEntry& entry : source->metadata.entries()) {
         if (entry.key.starts_with(kTokenizerPrefix)) header.entry(entry);
     }
@@ -97,42 +105,27 @@ float small_value(ValueKind kind, RandomStream& random) {
     }
 }
 
-class FileWriter {
+// The file under its unfinished name; removed where `finish` is not reached.
+class UnfinishedFile {
   public:
-    FileWriter(fs::path path, Job& job, int64_t total)
-        : path_(std::move(path)), out_(path_, std::ios::binary | std::ios::trunc), job_(job), total_(total) {}
-    FileWriter(const FileWriter&) = delete;
-    FileWriter& operator=(const FileWriter&) = delete;
-    ~FileWriter() {
-        if (!opened_ || kept_) return;
-        out_.close();
+    UnfinishedFile(fs::path path, Job& job, int64_t total) : path_(std::move(path)), job_(job), total_(total) {}
+    UnfinishedFile(const UnfinishedFile&) = delete;
+    UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+    ~UnfinishedFile() {
         std::error_code ignored;
-        fs::remove(path_, ignored);
+        if (created_ && !kept_) fs::remove(path_, ignored);
     }
 
-    Status open() {
-        opened_ = out_.is_open();
-        if (opened_) return {};
-        return file_error(path_, "cannot be written: check that its folder exists and the permissions.");
-    }
-
-    Status write(std::span<const std::byte> bytes) {
-        if (job_.cancelled()) return Error{ErrorKind::cancelled, "Cancelled; the unfinished file was removed."};
-        out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-        if (!out_) return full();
-        written_ += static_cast<int64_t>(bytes.size());
-        job_.report(written_, total_);
-        return {};
-    }
-
-    Status pad_to(int64_t position) {
-        const std::vector<std::byte> zeros(static_cast<size_t>(position - written_));
-        return write(zeros);
+    // At its full length: what is not written stays zero.
+    Status create() {
+        created_ = std::ofstream(path_, std::ios::binary | std::ios::trunc).is_open();
+        if (!created_) return file_error(path_, "cannot be written: check that its folder exists and the permissions.");
+        std::error_code error;
+        fs::resize_file(path_, static_cast<uintmax_t>(total_), error);
+        return error ? Status(full()) : Status();
     }
 
     Status finish(const fs::path& name) {
-        out_.close();
-        if (!out_) return full();
         std::error_code error;
         fs::rename(path_, name, error);
         if (error) return file_error(name, fmt::format("cannot be written: {}.", error.message()));
@@ -140,7 +133,10 @@ class FileWriter {
         return {};
     }
 
-  private:
+    const fs::path& path() const { return path_; }
+    // From any thread:
+    bool cancelled() const { return job_.cancelled(); }
+    void count(int64_t bytes) { job_.report(written_ += bytes, total_); }
     Error full() const {
         return file_error(
             path_, fmt::format("could not be written beyond {} of {}: the disk is full or failed; the "
@@ -148,13 +144,34 @@ class FileWriter {
                                format_bytes(static_cast<size_t>(written_)), format_bytes(static_cast<size_t>(total_))));
     }
 
+  private:
     fs::path path_;
-    std::ofstream out_;
     Job& job_;
     int64_t total_;
-    int64_t written_ = 0;
-    bool opened_ = false;
+    std::atomic<int64_t> written_ = 0;
+    bool created_ = false;
     bool kept_ = false;
+};
+
+// Writes on from a position. One thread's.
+class FileWriter {
+  public:
+    FileWriter(UnfinishedFile& file, int64_t position)
+        : file_(file), out_(file.path(), std::ios::binary | std::ios::in | std::ios::out) {
+        out_.seekp(position);
+    }
+
+    Status write(std::span<const std::byte> bytes) {
+        if (file_.cancelled()) return Error{ErrorKind::cancelled, "Cancelled; the unfinished file was removed."};
+        out_.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+        if (!out_.flush()) return file_.full();
+        file_.count(static_cast<int64_t>(bytes.size()));
+        return {};
+    }
+
+  private:
+    UnfinishedFile& file_;
+    std::fstream out_;
 };
 
 Status write_small(const TypedTensor& typed, RandomStream& random, FileWriter& file) {
@@ -177,6 +194,23 @@ Status write_tensor(const TypedTensor& typed, uint64_t seed, FileWriter& file) {
         if (Status status = file.write(part); !status) return status;
     }
     return {};
+}
+
+// On all cores: most of the time goes into the system's copies of what is written.
+Status write_tensors(const std::vector<TypedTensor>& tensors, const GgufHeaderWriter::Layout& layout, uint64_t seed,
+                     UnfinishedFile& file) {
+    std::vector<Status> outcomes(tensors.size());
+    std::atomic<bool> failed = false;
+    ThreadPool pool;
+    pool.run(static_cast<int>(tensors.size()), [&](int index, int) {
+        const auto i = static_cast<size_t>(index);
+        if (failed) return;
+        FileWriter writer(file, static_cast<int64_t>(layout.header.size() + layout.offsets[i]));
+        outcomes[i] = write_tensor(tensors[i], seed, writer);
+        if (!outcomes[i]) failed = true;
+    });
+    const auto bad = std::find_if(outcomes.begin(), outcomes.end(), [](const Status& status) { return !status; });
+    return bad == outcomes.end() ? Status() : *bad;
 }
 
 Status check_room(const fs::path& path, int64_t bytes) {
@@ -217,6 +251,8 @@ Status check_target(const RandomFileRequest& request, const fs::path& path) {
 Status write_keys(const RandomFileRequest& request, const HybridDescription& description, GgufHeaderWriter& header) {
     const ModelShape& shape = *request.shape;
     header.text("general.name", fmt::format("Random {}", shape.name));
+    if (const auto type = find_file_type(type_mix_name(request.types)))
+        header.u32("general.file_type", static_cast<uint32_t>(*type));
     write_hybrid_config(description, shape.theta, header);
     if (!request.tokenizer.empty()) return copy_tokenizer(request.tokenizer, description.config.vocab, header);
     write_byte_vocabulary(description.config.vocab, first_added_token(shape, request.changes), shape.split_rule,
@@ -243,15 +279,11 @@ Result<RandomFile> write_random_model(const RandomFileRequest& request, const fs
     made.bytes = static_cast<int64_t>(layout.header.size() + layout.data_bytes);
     if (Status status = check_room(path, made.bytes); !status) return status.error();
 
-    FileWriter file(unfinished_name(path), job, made.bytes);
-    if (Status status = file.open(); !status) return status.error();
-    if (Status status = file.write(std::as_bytes(std::span(layout.header))); !status) return status.error();
-    for (size_t i = 0; i < tensors->size(); ++i) {
-        const auto start = static_cast<int64_t>(layout.header.size() + layout.offsets[i]);
-        if (Status status = file.pad_to(start); !status) return status.error();
-        if (Status status = write_tensor((*tensors)[i], request.seed, file); !status) return status.error();
-    }
-    if (Status status = file.pad_to(made.bytes); !status) return status.error();
+    UnfinishedFile file(unfinished_name(path), job, made.bytes);
+    if (Status status = file.create(); !status) return status.error();
+    if (Status status = FileWriter(file, 0).write(std::as_bytes(std::span(layout.header))); !status)
+        return status.error();
+    if (Status status = write_tensors(*tensors, layout, request.seed, file); !status) return status.error();
     if (Status status = file.finish(path); !status) return status.error();
     return made;
 }

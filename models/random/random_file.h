@@ -2,8 +2,8 @@
 // same request gives the same bytes.
 //
 // Errors: ErrorKind::io where the disk is full or refuses (with bytes wanted and free), usage for a request that makes
-// no sense, cancelled. The file grows as PATH.part and gets its name when it is whole; a failed one is removed.
-// Memory: a few MiB, whatever the size of the file. Threads: any; one thread writes.
+// no sense, cancelled. The file is filled as PATH.part and gets its name when it is whole; a failed one is removed.
+// Memory: a few MiB a core, whatever the size of the file. Threads: any; all cores write.
 #pragma once
 
 #include <cstdint>

@@ -49,6 +49,10 @@ Result<TypeMix> parse_type_mix(std::string_view name) {
                  fmt::format("there is no weight type '{}' to write; types: {}.", name, known_names())};
 }
 
+std::string type_mix_name(const TypeMix& mix) {
+    return std::string(weight_type_name(mix.base)) + (mix.medium ? "_M" : "");
+}
+
 uint32_t tensor_type(const TypeMix& mix, const ListedTensor& tensor, int layers) {
     if (tensor.role == TensorRole::small) return kF32;
     if (!mix.medium) return mix.base;

@@ -21,6 +21,8 @@ struct TypeMix {
 // "q4_k", "f16", ... or "q4_k_m". ErrorKind::usage with the names that there are.
 Result<TypeMix> parse_type_mix(std::string_view name);
 
+std::string type_mix_name(const TypeMix& mix);  // "Q4_K", "Q4_K_M"
+
 // GGUF type number of a tensor in a model of `layers` layers.
 uint32_t tensor_type(const TypeMix& mix, const ListedTensor& tensor, int layers);
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/gguf/checkpoint.h"
 #include "models/hybrid/forward.h"
 #include "models/hybrid/placed_weights.h"
 #include "models/model.h"
@@ -54,6 +55,24 @@ double root_mean_square(std::span<const float> values) {
     double sum = 0;
     for (const float value : values) sum += double{value} * value;
     return std::sqrt(sum / static_cast<double>(values.size()));
+}
+
+TEST(RandomBlocks, EveryTypeOfGgufCanBeWritten) {
+    for (const WeightTypeSpec& spec : weight_types())
+        EXPECT_EQ(can_fill(spec), spec.gguf_id != kNoGgufType) << spec.name;
+}
+
+TEST(RandomModel, FilesNameTheirMix) {
+    const TemporaryFolder folder;
+    for (const auto& [type, number] : {std::pair("q4_k_m", 15), {"q4_k", 14}, {"q8_0", 7}, {"q1_0", -1}}) {
+        const fs::path path = folder / (std::string(type) + ".gguf");
+        ASSERT_TRUE(write(tiny_request(type), path)) << type;
+        const auto checkpoint = open_gguf(path);
+        ASSERT_TRUE(checkpoint) << type;
+        const auto found = checkpoint->metadata.integer("general.file_type");
+        ASSERT_TRUE(found);
+        EXPECT_EQ(found->value_or(-1), number) << type;
+    }
 }
 
 TEST(RandomBlocks, HaveTheWantedSizeInEveryType) {
