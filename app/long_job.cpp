@@ -43,7 +43,7 @@ class ProgressLine {
 
 void run_watched(std::string_view what, Job& job, const std::function<void()>& work) {
     const Clock::time_point start = Clock::now();
-    InterruptWatch interrupts;
+    InterruptWatch interrupts(InterruptWatch::Signals::interrupt_and_end);
     ProgressLine line;
     std::future<void> done = std::async(std::launch::async, work);
     while (done.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {

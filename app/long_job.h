@@ -1,4 +1,5 @@
-// Runs work that takes a while: progress on standard error where that is a terminal, and Ctrl-C cancels it.
+// Runs work that takes a while: progress on standard error where that is a terminal, and Ctrl-C or a
+// signal that would end the program cancels it, so that unfinished files are removed.
 //
 // Threads: called on the main thread; the work runs on a thread of its own.
 #pragma once

@@ -16,7 +16,7 @@ void add_text_options(CLI::App& command, TextOptions& options) {
         .add_option("-f,--file", options.file, "A text to read; '-': standard input (default: one made from the seed)")
         ->type_name("FILE");
     add_count_option(command, "--tokens", options.tokens, "Tokens of it to read (default: 8k)");
-    command.add_option("--seed", options.seed, "Of the made text")->type_name("N")->capture_default_str();
+    add_seed_option(command, options.seed, "Of the made text");
 }
 
 Result<std::vector<int32_t>> measured_tokens(const TextOptions& options, const Model& model) {

@@ -50,10 +50,11 @@ Result<std::vector<MetadataLine>> read_config(const std::filesystem::path& folde
 }
 
 Result<ModelContents> from_folder(const std::filesystem::path& folder) {
+    if (Status status = check_checkpoint_folder(folder); !status) return in_model_file(status.error(), folder.string());
     Result<SafetensorsCheckpoint> checkpoint = open_safetensors(folder);
     if (!checkpoint) return in_model_file(checkpoint.error(), folder.string());
     Result<std::vector<MetadataLine>> config = read_config(folder);
-    if (!config) return config.error();
+    if (!config) return in_model_file(config.error(), folder.string());
     return ModelContents{"safetensors", std::move(*config), std::move(checkpoint->tensors),
                          std::move(checkpoint->owners)};
 }

@@ -48,6 +48,17 @@ CLI::Option* add_count_option(CLI::App& command, const std::string& name, int64_
         ->type_name("N");
 }
 
+CLI::Option* add_seed_option(CLI::App& command, uint64_t& seed, const std::string& description) {
+    // By itself CLI11 takes -1 for the largest number.
+    const CLI::Validator digits{[](const std::string& text) {
+                                    const bool fits = text.find_first_not_of("0123456789") == std::string::npos;
+                                    return fits ? std::string()
+                                                : fmt::format("'{}' is no whole number from 0 on.", text);
+                                },
+                                ""};
+    return command.add_option("--seed", seed, description)->type_name("N")->check(digits)->capture_default_str();
+}
+
 CLI::Option* add_file_option(CLI::App& command, const std::string& name, std::string& value,
                              const std::string& description) {
     return command.add_option(name, value, description)

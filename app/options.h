@@ -70,4 +70,7 @@ CLI::Option* add_size_option(CLI::App& command, const std::string& name, int64_t
 CLI::Option* add_count_option(CLI::App& command, const std::string& name, int64_t& value,
                               const std::string& description);
 
+// An option for what random choices start from.
+CLI::Option* add_seed_option(CLI::App& command, uint64_t& seed, const std::string& description);
+
 }  // namespace octavo

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <system_error>
 
 #include "app/printable_text.h"
 #include "app/text_file.h"
@@ -39,6 +40,16 @@ int end_output(int exit_code) {
 
 Status check_json_target(const JsonOption& json) {
     return json.wanted && json.file != "-" ? check_overwrites_json_only(json.file) : Status();
+}
+
+Status check_json_apart(const JsonOption& json, const std::filesystem::path& output) {
+    if (!json.wanted || json.file == "-" || output.empty()) return {};
+    const auto real = [](const std::filesystem::path& file) {
+        std::error_code ignored;  // what cannot be looked at is reported when it is written
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(file, ignored), ignored);
+    };
+    if (real(json.file) != real(output)) return {};
+    return Error{ErrorKind::usage, fmt::format("{}: -o and --json name the same file: name two.", output.string())};
 }
 
 Status write_json_text(const JsonOption& json, const std::string& text) {

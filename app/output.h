@@ -4,6 +4,7 @@
 // standard error.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,9 @@ int end_output(int exit_code);
 
 // Whether the file of --json can be written, and holds nothing but JSON now. Call it before the work starts.
 Status check_json_target(const JsonOption& json);
+
+// Whether the file of --json is another one than `output`, which the command writes too.
+Status check_json_apart(const JsonOption& json, const std::filesystem::path& output);
 
 Status write_json_text(const JsonOption& json, const std::string& text);
 

@@ -8,11 +8,20 @@
 namespace octavo {
 namespace {
 
+// Files for tokenize alone, and files of other tools.
+Status check_has_weights(const GgufCheckpoint& checkpoint) {
+    if (!checkpoint.tensors.tensors().empty()) return {};
+    const bool vocabulary = checkpoint.metadata.find("tokenizer.ggml.tokens") != nullptr;
+    return Error{ErrorKind::input, vocabulary ? "it holds only a tokenizer and no weights, so no model can run from it"
+                                              : "it holds no tensors"};
+}
+
 Result<Model> assemble(GgufCheckpoint checkpoint, const std::string& source, const std::string& default_name) {
     Model model;
     model.source = source;
     model.format = "GGUF v3";
     const GgufMetadata& metadata = checkpoint.metadata;
+    if (Status status = check_has_weights(checkpoint); !status) return status.error();
     const auto name = metadata.text("general.name");
     if (!name) return name.error();
     model.name = name->value_or(default_name);

@@ -16,9 +16,10 @@ const TensorNames& names_of(const TensorStore& tensors) {
 }  // namespace
 
 Result<Model> read_safetensors_model(const std::filesystem::path& folder) {
+    if (Status status = check_checkpoint_folder(folder); !status) return status.error();
     const auto config = read_text(folder, "config.json", kMaxConfigBytes);
     if (!config) return config.error();
-    if (!*config) return Error{ErrorKind::input, "the folder has no config.json; open a GGUF file or a model folder"};
+    if (!*config) return Error{ErrorKind::input, "the folder has no config.json; fetch it too"};
     Result<HybridDescription> description = read_hybrid_config(**config);
     if (!description) return description.error();
     Result<SafetensorsCheckpoint> checkpoint = open_safetensors(folder);

@@ -9,6 +9,7 @@
 
 #include "models/gguf/file_type.h"
 #include "models/gguf/header_file.h"
+#include "models/hybrid/weights_reader.h"
 #include "models/safetensors/checkpoint.h"
 #include "models/tensors/quote_name.h"
 
@@ -72,6 +73,9 @@ class GgufSummary {
         summary_.kind = kind_of(metadata, summary_, !tensors_.tensors().empty());
         const auto parts = metadata.integer("split.count");
         if (parts && *parts) summary_.parts = static_cast<int>(std::clamp<int64_t>(**parts, 1, 1000));
+        const auto number = metadata.integer("split.no");
+        if (number && *number)
+            summary_.part = static_cast<int>(std::clamp<int64_t>(**number, 0, summary_.parts - 1)) + 1;
         describe(metadata);
         count_tensors();
         name_quantisation(metadata);
@@ -85,6 +89,9 @@ class GgufSummary {
         if (summary_.kind != FileKind::model || !is_hybrid_architecture(summary_.architecture)) return;
         Result<HybridDescription> description = read_hybrid_config(metadata, tensors_);
         if (description) {
+            const Status layers = check_layers_exist(description->config, tensors_, gguf_tensor_names(),
+                                                     summary_.architecture + ".block_count");
+            if (!layers) summary_.problem = layers.error().message;
             summary_.description = std::move(*description);
         } else {
             summary_.problem = description.error().message;

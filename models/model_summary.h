@@ -3,7 +3,7 @@
 //
 // Errors: of files that are broken; what is sound but cannot be run is part of the summary. Memory: one header at a
 // time, 64 MiB at most. Threads: it waits for the disk.
-// Non-goal: whether every tensor is there and has its shape; open_model says that.
+// Non-goal: whether every tensor is there and has its shape, beyond one for each layer; open_model says that.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,7 @@ struct ModelSummary {
     std::string architecture;  // general.architecture, or model_type of a folder
     std::string quantisation;  // "Q4_K_M", or the type that most bytes have
     int parts = 1;             // files that belong to it, there or not
+    int part = 1;              // that the first file is, from 1: above 1, the first part was not among the files
     uint64_t file_bytes = 0;   // of the files as they are
     uint64_t whole_bytes = 0;  // of the files when they are whole: more than file_bytes while they arrive
 

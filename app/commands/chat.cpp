@@ -294,9 +294,7 @@ void add_sampling_options(CLI::App& command, Options& options) {
     add("--top-p", options.top_p, "Only the best tokens with this share of the probability (default: the file's)");
     add("--min-p", options.min_p, "Only tokens this probable against the best one; 0: all (default: the file's)");
     add("--repeat-penalty", options.repeat_penalty, "Above 1, makes recent tokens less likely (default: the file's)");
-    command.add_option("--seed", options.seed, "The same seed gives the same replies")
-        ->type_name("N")
-        ->group("Sampling");
+    add_seed_option(command, options.seed, "The same seed gives the same replies")->group("Sampling");
 }
 
 void add_saving_options(CLI::App& command, Options& options) {

@@ -152,6 +152,7 @@ int write_tensor(const Options& options, const ModelContents& contents) {
 
 int run(const Options& options) {
     if (const Status target = check_json_target(options.json); !target) return fail(target.error());
+    if (const Status apart = check_json_apart(options.json, options.output); !apart) return fail(apart.error());
     const Result<ModelContents> contents = read_model_contents(options.model);
     if (!contents) return fail(contents.error());
     if (!options.tensor.empty()) return write_tensor(options, *contents);

@@ -94,6 +94,7 @@ Result<LogitRows> compute(Engine& engine, const std::vector<int32_t>& ids, const
 
 int run(const Options& options) {
     if (const Status target = check_json_target(options.json); !target) return fail(target.error());
+    if (const Status apart = check_json_apart(options.json, options.output); !apart) return fail(apart.error());
     if (const Status target = check_npy_target(options.output); !target) return fail(target.error());
     const Result<std::unique_ptr<Engine>> engine = start_engine(options.model, options.cache);
     if (!engine) return fail(engine.error());

@@ -49,6 +49,7 @@ Result<RandomFileRequest> make_request(const Options& options) {
 
 int run(const Options& options) {
     if (const Status target = check_json_target(options.json); !target) return fail(target.error());
+    if (const Status apart = check_json_apart(options.json, options.output); !apart) return fail(apart.error());
     const Result<RandomFileRequest> request = make_request(options);
     if (!request) return fail(request.error());
     const auto start = std::chrono::steady_clock::now();
@@ -83,7 +84,7 @@ RunCommand add_make_model_command(CLI::App& command) {
     command.add_option("--vocab", options->vocab, "Tokens of the vocabulary (default: the shape's)")
         ->check(CLI::Range(kSmallestVocab, 1 << 20));
     command.add_flag("--mtp", options->draft, "With one draft (MTP) block after the layers");
-    command.add_option("--seed", options->seed, "The same seed gives the same file")->capture_default_str();
+    add_seed_option(command, options->seed, "The same seed gives the same file");
     add_file_option(command, "--tokenizer", options->tokenizer,
                     "A GGUF file whose tokenizer is taken (default: a vocabulary of bytes)");
     command.add_flag("--force", options->force, "Overwrite a file of that name");

@@ -83,7 +83,7 @@ void print_models(const Options& options, const ModelLibrary& library, const Mac
         text += fmt::format("{}\n  {}\n", printable_line(model.name), facts(model, machine));
         if (!model.problem.empty()) text += fmt::format("  {}\n", printable_line(model.problem));
         for (const std::string& note : model.notes) text += fmt::format("  {}\n", printable_line(note));
-        if (!model.path.empty()) text += fmt::format("  {}\n", printable_line(model.path));
+        text += fmt::format("  {}\n", printable_line(model.location));
     }
     if (library.models.empty()) text += "No models were found.\n";
     if (hidden > 0)
@@ -115,6 +115,7 @@ nlohmann::json to_json(const ModelLibrary& library, const MachineMemory& machine
                           {"group", model.group},
                           {"source", model.source},
                           {"path", model.path},
+                          {"location", model.location},
                           {"architecture", model.architecture},
                           {"quantisation", model.quantisation},
                           {"bytes", model.bytes},

@@ -177,7 +177,7 @@ void add_text_choices(CLI::App& command, Options& options) {
     add_count_option(command, "--needles", options.needles, "In each document (default: 40)");
     add_count_option(command, "--documents", options.documents,
                      "Of each length, from seeds that count on (default: 1)");
-    command.add_option("--seed", options.seed, "Of the first document")->type_name("N")->capture_default_str();
+    add_seed_option(command, options.seed, "Of the first document");
     command.add_flag("--no-answer-prefix", options.no_answer_prefix,
                      "Do not begin each answer for the model (with \"The access code of the mill is\")");
     command.add_flag("--no-controls", options.no_controls, "Leave out masked cells, absent keys and the empty text");

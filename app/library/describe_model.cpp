@@ -51,20 +51,36 @@ struct Judgement {
     std::string problem;
 };
 
+// What its name calls one part of many, but its keys do not, is a model of its own.
+bool is_whole(const FoundModel& found, const ModelSummary& summary) {
+    return found.incomplete.empty() || (summary.parts == 1 && found.files.size() == 1);
+}
+
 Judgement judge(const FoundModel& found, const ModelSummary& summary) {
     if (const std::string_view kind = kind_sentence(summary.kind); !kind.empty())
         return {ModelVerdict::unsupported, std::string(kind)};
+    if (summary.part > 1)  // only the first part says what the model is
+        return {ModelVerdict::incomplete,
+                found.incomplete.empty()
+                    ? fmt::format("It is part {} of {} of a split model, and part 1 does not lie beside it under its "
+                                  "original name.",
+                                  summary.part, summary.parts)
+                    : found.incomplete};
     if (!found.safetensors && !is_hybrid_architecture(summary.architecture))
         return {ModelVerdict::unsupported,
                 fmt::format("Not a model Octavo can run: its architecture is {}; supported are qwen3next, qwen35moe "
                             "and qwen35.",
                             summary.architecture.empty() ? "not named" : printable_line(summary.architecture))};
-    if (!found.incomplete.empty()) return {ModelVerdict::incomplete, found.incomplete};
+    if (!is_whole(found, summary)) return {ModelVerdict::incomplete, found.incomplete};
     if (summary.file_bytes < summary.whole_bytes)
         return {ModelVerdict::incomplete,
                 fmt::format("It is cut off: {} of {} are there. Wait for the download to end, or fetch it again.",
                             bytes_text(static_cast<int64_t>(summary.file_bytes)),
                             bytes_text(static_cast<int64_t>(std::min<uint64_t>(summary.whole_bytes, INT64_MAX))))};
+    if (static_cast<int>(found.files.size()) < summary.parts && !found.safetensors)
+        return {ModelVerdict::incomplete,
+                fmt::format("It is one of {} parts, and the others do not lie beside it under their original names.",
+                            summary.parts)};
     if (!summary.unsupported_types.empty())
         return {ModelVerdict::unsupported,
                 fmt::format("Not a model Octavo can run: it has weights of the type {}, which this version cannot "
@@ -73,10 +89,6 @@ Judgement judge(const FoundModel& found, const ModelSummary& summary) {
     if (!summary.problem.empty())
         return {found.safetensors ? ModelVerdict::unsupported : ModelVerdict::broken,
                 fmt::format("Not a model Octavo can run: {}.", printable_line(summary.problem))};
-    if (static_cast<int>(found.files.size()) < summary.parts && !found.safetensors)
-        return {ModelVerdict::incomplete,
-                fmt::format("It is one of {} parts, and the others do not lie beside it under their original names.",
-                            summary.parts)};
     return {};
 }
 
@@ -124,11 +136,13 @@ DescribedModel describe_found(const FoundModel& found, const std::string& source
     model.source = source;
     model.files = static_cast<int>(found.files.size());
     if (found.files.empty()) {
+        model.location = found.location.string();
         model.verdict = ModelVerdict::incomplete;
         model.problem = found.incomplete;
         return described;
     }
     model.path = found.files.front().string();
+    model.location = model.path;
     const Result<ModelSummary> summary = summarise(found);
     if (!summary) {
         model.bytes = bytes_of(found.files);

@@ -28,15 +28,17 @@ constexpr std::string_view kUnfinished[] = {
 
 constexpr const char* kNotFinished = "The download is not finished.";
 
-// "x.gguf" of "x.gguf.part", for all names of that kind. A file of the name itself may be there already, at its full
-// length but not filled.
-std::set<std::string> unfinished_models(const std::vector<std::string>& names) {
-    std::set<std::string> models;
+// Names of files that arrive, by the name they will have: "x.gguf.part" of "x.gguf". A file of the name itself may be
+// there already, at its full length but not filled.
+using UnfinishedModels = std::map<std::string, std::string>;
+
+UnfinishedModels unfinished_models(const std::vector<std::string>& names) {
+    UnfinishedModels models;
     for (const std::string_view name : names) {
         for (const std::string_view suffix : kUnfinished) {
             const size_t end = name.find(kGguf);
             if (name.ends_with(suffix) && end != std::string_view::npos && end + kGguf.size() < name.size())
-                models.insert(std::string(name.substr(0, end + kGguf.size())));
+                models.emplace(name.substr(0, end + kGguf.size()), name);
         }
     }
     return models;
@@ -107,7 +109,7 @@ class Finder {
 
     void read_folder(const FolderWalk::Folder& folder) {
         if (is_blob_folder(folder.path)) return read_blobs(folder);
-        const std::set<std::string> unfinished = unfinished_models(folder.files);
+        const UnfinishedModels unfinished = unfinished_models(folder.files);
         Shards shards;
         bool has_config = false, has_safetensors = false;
         for (const std::string& name : folder.files) {
@@ -119,11 +121,11 @@ class Finder {
             else if (!unfinished.contains(name))
                 add({name.substr(0, name.size() - kGguf.size()), group_of(folder.path), {folder.path / name}});
         }
-        for (const std::string& name : unfinished) {
+        for (const auto& [name, file] : unfinished) {
             if (const auto shard = parse_shard_name(name))
                 shards[{shard->stem, shard->count}].erase(shard->number);
             else
-                add({name.substr(0, name.size() - kGguf.size()), group_of(folder.path), {}, false, kNotFinished});
+                add_unfinished(name.substr(0, name.size() - kGguf.size()), folder.path, file);
         }
         for (const auto& [key, files] : shards) {
             const ShardName shard{key.first, 1, key.second};
@@ -145,14 +147,17 @@ class Finder {
         for (const std::string& name : folder.files) {
             if (!name.ends_with(".incomplete")) continue;
             const std::string repository = group_of(folder.path);
-            return add(
-                {repository.substr(repository.find('/') + 1), repository, {}, false, "The download is not finished."});
+            return add_unfinished(repository.substr(repository.find('/') + 1), folder.path, name);
         }
     }
 
+    void add_unfinished(std::string name, const fs::path& folder, const std::string& file) {
+        add({std::move(name), group_of(folder), {}, false, kNotFinished, folder / file});
+    }
+
     void add_shards(const fs::path& folder, const ShardName& shard, const std::map<int, fs::path>& files,
-                    const std::set<std::string>& unfinished) {
-        FoundModel model{shard.stem, group_of(folder), {}, false, {}};
+                    const UnfinishedModels& unfinished) {
+        FoundModel model{shard.stem, group_of(folder), {}, false, {}, folder};
         for (int number = 1; number <= shard.count; ++number) {
             const auto file = files.find(number);
             if (file != files.end()) {

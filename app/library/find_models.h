@@ -2,8 +2,8 @@
 // one; downloads that go on are told from models.
 //
 // Bounds: depth, entries looked at, models found and time (SearchLimits); what goes beyond is said in `error`. Links to
-// folders are followed, each real folder is looked at once. Hidden files are left out.
-// Errors: sentences in the results; what could be read is there. Threads: it waits for the disk.
+// folders are followed, but not to folders above the place; each real folder is looked at once. Hidden files are left
+// out. Errors: sentences in the results; what could be read is there. Threads: it waits for the disk.
 #pragma once
 
 #include <chrono>
@@ -28,7 +28,8 @@ struct FoundModel {
     std::string group;                         // "unsloth/Qwen3.6-35B-A3B-GGUF", or the folder below the place
     std::vector<std::filesystem::path> files;  // parts that are there, the first first; or one folder of safetensors
     bool safetensors = false;
-    std::string incomplete = {};  // a sentence; empty: all parts are there
+    std::string incomplete = {};          // a sentence; empty: all parts are there
+    std::filesystem::path location = {};  // without files: what there is of it
 };
 
 struct FoundModels {

@@ -13,6 +13,16 @@ namespace octavo {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// Only links lead there. Such a folder holds what has nothing to do with the place: all of the disk, for a link to "/".
+bool is_above(const fs::path& folder, const fs::path& root) {
+    const auto [rest, below] = std::mismatch(folder.begin(), folder.end(), root.begin(), root.end());
+    return rest == folder.end() && below != root.end();
+}
+
+}  // namespace
+
 bool FolderWalk::over() {
     if (job_->cancelled()) {
         error_ = "The search was stopped.";
@@ -52,13 +62,15 @@ bool FolderWalk::read(const fs::path& path, Folder& folder, std::vector<fs::path
 }
 
 void FolderWalk::run(const fs::path& root, const std::function<bool(const Folder&)>& visit) {
+    std::error_code unreadable;  // said when it is read
+    const fs::path real_root = fs::canonical(root, unreadable);
     std::vector<std::pair<fs::path, int>> ahead = {{root, 0}};  // with their depth; the last is the next
     while (!ahead.empty()) {
         const auto [path, depth] = std::move(ahead.back());
         ahead.pop_back();
         std::error_code error;
         const fs::path real = fs::canonical(path, error);
-        if (!error && !seen_.insert(real).second) continue;
+        if (!error && (is_above(real, real_root) || !seen_.insert(real).second)) continue;
         Folder folder{path, {}};
         std::vector<fs::path> below;
         if (!read(path, folder, below) || !visit(folder)) return;

@@ -1,4 +1,5 @@
-// A walk through folders that always ends: bounded in depth, entries and time, each real folder once.
+// A walk through folders that always ends: bounded in depth, entries and time, each real folder once, none above where
+// it starts.
 //
 // Threads: it waits for the disk.
 #pragma once

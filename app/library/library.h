@@ -22,9 +22,10 @@ enum class ModelVerdict {
 
 struct LibraryModel {
     std::string name;
-    std::string group;   // repository or folder
-    std::string source;  // "LM Studio", or the folder that a person chose
-    std::string path;    // what open_model takes; empty: there is no file to open
+    std::string group;          // repository or folder
+    std::string source;         // "LM Studio", or the folder that a person chose
+    std::string path;           // what open_model takes; empty: there is no file to open
+    std::string location = {};  // where it lies, or where what there is of it does
     std::string architecture;
     std::string quantisation;
     int64_t bytes = 0;  // of all files, as they are

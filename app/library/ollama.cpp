@@ -58,13 +58,18 @@ std::optional<FoundModel> read_ollama_manifest(const fs::path& store, const fs::
     for (const json& layer : *layers) {
         if (!layer.is_object() || text_of(layer, "mediaType") != kModelLayer) continue;
         const std::string blob = blob_name(text_of(layer, "digest"));
-        if (blob.empty()) continue;
+        if (blob.empty()) {
+            found.location = manifest;
+            found.incomplete = "Its manifest does not name the file by a SHA-256 hash: fetch it again with Ollama.";
+            return found;
+        }
         const fs::path file = store / "blobs" / blob;
         std::error_code error;
         if (fs::is_regular_file(file, error))
             found.files.push_back(file);
         else
             found.incomplete = "The download is not finished, or its file was deleted.";
+        found.location = manifest;
         return found;  // a model is one file there
     }
     return std::nullopt;

@@ -29,6 +29,20 @@ void restore_terminal_and_end(int signal) {
     raise(signal);  // SA_RESETHAND: the usual end, once this handler returns
 }
 
+using EndingActions = struct sigaction[std::size(kEndingSignals)];
+
+void set_ending_signals(const struct sigaction& action, EndingActions& before) {
+    for (size_t i = 0; i < std::size(kEndingSignals); ++i) {
+        sigaction(kEndingSignals[i], &action, &before[i]);
+        if (before[i].sa_handler == SIG_IGN)  // as nohup wants it
+            sigaction(kEndingSignals[i], &before[i], nullptr);
+    }
+}
+
+void restore_ending_signals(const EndingActions& before) {
+    for (size_t i = 0; i < std::size(kEndingSignals); ++i) sigaction(kEndingSignals[i], &before[i], nullptr);
+}
+
 int descriptor(Stream stream) {
     switch (stream) {
         case Stream::input: return STDIN_FILENO;
@@ -55,7 +69,7 @@ int terminal_columns() {
 
 struct RawMode::Saved {
     termios mode;
-    struct sigaction actions[std::size(kEndingSignals)];
+    EndingActions actions;
 };
 
 RawMode::RawMode() : saved_(nullptr) {
@@ -67,11 +81,7 @@ RawMode::RawMode() : saved_(nullptr) {
     action.sa_handler = restore_terminal_and_end;
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_RESETHAND;
-    for (size_t i = 0; i < std::size(kEndingSignals); ++i) {
-        sigaction(kEndingSignals[i], &action, &saved_->actions[i]);
-        if (saved_->actions[i].sa_handler == SIG_IGN)  // as nohup wants it
-            sigaction(kEndingSignals[i], &saved_->actions[i], nullptr);
-    }
+    set_ending_signals(action, saved_->actions);
     set_interrupt_is_key(false);
 }
 
@@ -88,7 +98,7 @@ void RawMode::set_interrupt_is_key(bool is_key) {
 RawMode::~RawMode() {
     if (saved_ == nullptr) return;
     tcsetattr(STDIN_FILENO, TCSADRAIN, &saved_->mode);
-    for (size_t i = 0; i < std::size(kEndingSignals); ++i) sigaction(kEndingSignals[i], &saved_->actions[i], nullptr);
+    restore_ending_signals(saved_->actions);
     delete saved_;
 }
 
@@ -108,20 +118,27 @@ std::string read_waiting_input_bytes() {
 }
 
 struct InterruptWatch::Saved {
-    struct sigaction action;
+    struct sigaction interrupt;
+    bool watches_end = false;
+    EndingActions end;
 };
 
-InterruptWatch::InterruptWatch() : saved_(new Saved{}) {
+InterruptWatch::InterruptWatch(Signals signals) : saved_(new Saved{}) {
     g_interrupted = 0;
     struct sigaction action {};
     action.sa_handler = note_interrupt;
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_RESTART;
-    sigaction(SIGINT, &action, &saved_->action);
+    sigaction(SIGINT, &action, &saved_->interrupt);
+    saved_->watches_end = signals == Signals::interrupt_and_end;
+    if (!saved_->watches_end) return;
+    action.sa_flags = SA_RESTART | SA_RESETHAND;
+    set_ending_signals(action, saved_->end);
 }
 
 InterruptWatch::~InterruptWatch() {
-    sigaction(SIGINT, &saved_->action, nullptr);
+    sigaction(SIGINT, &saved_->interrupt, nullptr);
+    if (saved_->watches_end) restore_ending_signals(saved_->end);
     delete saved_;
 }
 

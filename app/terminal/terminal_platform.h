@@ -42,12 +42,15 @@ std::string read_waiting_input_bytes();
 // While it lives, Ctrl-C does not end the program but is noted for `take`. One at a time.
 class InterruptWatch {
   public:
-    InterruptWatch();
+    // Which signals are noted. The ones that end a program are so once: a second one ends it.
+    enum class Signals { interrupt, interrupt_and_end };
+
+    explicit InterruptWatch(Signals signals = Signals::interrupt);
     ~InterruptWatch();
     InterruptWatch(const InterruptWatch&) = delete;
     InterruptWatch& operator=(const InterruptWatch&) = delete;
 
-    // Whether Ctrl-C was pressed since the last call.
+    // Whether there was one since the last call.
     static bool take();
     // As if Ctrl-C had been pressed: for one that arrived as a key.
     static void note();

@@ -6,6 +6,7 @@
 
 #include "kernels/base/memory_platform.h"
 #include "models/gguf/gguf_file.h"
+#include "models/gguf/shard_name.h"
 #include "models/tensors/quote_name.h"
 
 namespace octavo {
@@ -14,7 +15,6 @@ namespace {
 constexpr std::string_view kCountKey = "split.count";
 constexpr std::string_view kNumberKey = "split.no";
 constexpr std::string_view kTensorsKey = "split.tensors.count";
-constexpr int64_t kMaxShards = 1000;
 
 Error bad(std::string message) { return {ErrorKind::input, std::move(message)}; }
 

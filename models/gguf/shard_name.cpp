@@ -30,7 +30,7 @@ std::optional<ShardName> parse_shard_name(std::string_view name) {
     shard.stem = name.substr(0, name.size() - kSuffix);
     shard.number = number_in(suffix.substr(1, kDigits));
     shard.count = number_in(suffix.substr(1 + kDigits + kOf.size(), kDigits));
-    if (shard.number < 1 || shard.number > shard.count) return std::nullopt;
+    if (shard.number < 1 || shard.number > shard.count || shard.count > kMaxShards) return std::nullopt;
     return shard;
 }
 

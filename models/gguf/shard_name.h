@@ -9,6 +9,8 @@
 
 namespace octavo {
 
+inline constexpr int kMaxShards = 1000;
+
 struct ShardName {
     std::string stem;  // "name", with whatever stood before it
     int number = 1;    // from 1
@@ -17,7 +19,7 @@ struct ShardName {
     std::string file(int wanted) const;  // of part `wanted`
 };
 
-// Nothing where the name is not of that kind or its numbers make no sense.
+// Nothing where the name is not of that kind or its numbers make no sense, such as more than kMaxShards parts.
 std::optional<ShardName> parse_shard_name(std::string_view name);
 
 }  // namespace octavo

@@ -193,15 +193,6 @@ bool any_starts_with(const TensorStore& store, std::string_view prefix) {
                        [&](const StoredTensor& tensor) { return tensor.name.starts_with(prefix); });
 }
 
-bool layer_exists(const TensorStore& store, const TensorNames& names, int layer) {
-    return any_starts_with(store, numbered(names.layer_prefix, layer));
-}
-
-Error layer_missing(int layer, std::string_view layers_key, int layers) {
-    return {ErrorKind::input, fmt::format("there are no tensors for layer {}, though '{}' announces {} layers", layer,
-                                          layers_key, layers)};
-}
-
 DraftWeights read_draft(const HybridConfig& config, const TensorNames& names, TensorReader& reader, int number,
                         const HybridWeights& trunk) {
     const DraftTensorNames& draft = names.draft;
@@ -266,6 +257,16 @@ void count_tensors(const TensorStore& store, const TensorReader& reader, HybridW
 
 }  // namespace
 
+Status check_layers_exist(const HybridConfig& config, const TensorStore& store, const TensorNames& names,
+                          std::string_view layers_key) {
+    for (int layer = 0; layer < config.layers; ++layer) {
+        if (any_starts_with(store, numbered(names.layer_prefix, layer))) continue;
+        return Error{ErrorKind::input, fmt::format("there are no tensors for layer {}, though '{}' announces {} layers",
+                                                   layer, layers_key, config.layers)};
+    }
+    return {};
+}
+
 Result<HybridWeightsFile> read_hybrid_weights(const HybridDescription& description, const TensorStore& store,
                                               const TensorNames& names, std::string_view layers_key) {
     const HybridConfig& config = description.config;
@@ -278,8 +279,9 @@ Result<HybridWeightsFile> read_hybrid_weights(const HybridDescription& descripti
         description.tied_embeddings ? weights.embedding : reader.matrix(names.head, config.vocab, config.hidden);
     weights.final_norm =
         reader.floats(names.final_norm, {config.hidden}, names.zero_centred_norms ? plus_one : nullptr);
+    if (reader.error()) return *reader.error();
+    if (Status status = check_layers_exist(config, store, names, layers_key); !status) return status.error();
     for (int layer = 0; layer < config.layers && !reader.error(); ++layer) {
-        if (!layer_exists(store, names, layer)) return layer_missing(layer, layers_key, config.layers);
         LayerBuilder builder(config, names, reader, numbered(names.layer_prefix, layer));
         weights.layers.push_back(builder.build(config.layer_kinds[static_cast<size_t>(layer)]));
     }

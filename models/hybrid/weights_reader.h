@@ -33,6 +33,11 @@ struct HybridWeightsFile {
     std::vector<std::string> notes;  // what was skipped
 };
 
+// Whether every layer of the trunk has a tensor at all.
+// `layers_key`: what the file calls the number of layers, for messages.
+Status check_layers_exist(const HybridConfig& config, const TensorStore& store, const TensorNames& names,
+                          std::string_view layers_key);
+
 // `layers_key`: what the file calls the number of layers, for messages.
 Result<HybridWeightsFile> read_hybrid_weights(const HybridDescription& description, const TensorStore& store,
                                               const TensorNames& names, std::string_view layers_key);

@@ -11,6 +11,8 @@
 namespace octavo {
 namespace {
 
+constexpr std::string_view kConfig = "config.json";
+constexpr std::string_view kExtension = ".safetensors";
 constexpr std::string_view kSingle = "model.safetensors";
 constexpr std::string_view kIndex = "model.safetensors.index.json";
 constexpr size_t kMaxIndexBytes = 64 << 20;
@@ -28,7 +30,35 @@ Result<std::vector<std::string>> weight_files(const std::filesystem::path& folde
     return files;
 }
 
+struct FolderKind {
+    bool checkpoint = false;
+    std::string gguf;  // the first by name; empty: none
+};
+
+FolderKind kind_of(const std::filesystem::path& folder) {
+    FolderKind kind;
+    std::error_code error;
+    std::filesystem::directory_iterator it(folder, error);
+    for (const std::filesystem::directory_iterator end; !error && it != end; it.increment(error)) {
+        const std::string name = it->path().filename().string();
+        if (name == kConfig || it->path().extension() == kExtension) kind.checkpoint = true;
+        if (it->path().extension() == ".gguf" && (kind.gguf.empty() || name < kind.gguf)) kind.gguf = name;
+    }
+    return kind;
+}
+
 }  // namespace
+
+Status check_checkpoint_folder(const std::filesystem::path& folder) {
+    const FolderKind kind = kind_of(folder);
+    if (kind.checkpoint) return {};
+    if (kind.gguf.empty())
+        return Error{ErrorKind::input,
+                     "the folder has neither config.json nor safetensors; name a GGUF file or a "
+                     "folder of safetensors"};
+    return Error{ErrorKind::input,
+                 fmt::format("it is a folder of GGUF files; name one of them, such as {}", quote_name(kind.gguf))};
+}
 
 Result<SafetensorsCheckpoint> open_safetensors(const std::filesystem::path& folder) {
     const Result<std::vector<std::string>> files = weight_files(folder);

@@ -21,6 +21,9 @@ struct SafetensorsCheckpoint {
     std::vector<std::shared_ptr<const void>> owners;  // mapped files that the tensors point into
 };
 
+// Whether the folder holds a checkpoint at all; says what else it holds where people take it for one.
+Status check_checkpoint_folder(const std::filesystem::path& folder);
+
 // model.safetensors, or the files that model.safetensors.index.json names.
 Result<SafetensorsCheckpoint> open_safetensors(const std::filesystem::path& folder);
 

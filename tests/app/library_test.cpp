@@ -151,6 +151,28 @@ TEST(Library, DownloadsThatGoOnAreTold) {
     EXPECT_EQ(names(library), (Names{"a-short", "b", "d-preallocated", "downloading_c"}));
     for (const LibraryModel& model : library.models) EXPECT_EQ(model.verdict, ModelVerdict::incomplete) << model.name;
     EXPECT_NE(library.models[0].problem.find("cut off"), std::string::npos) << library.models[0].problem;
+    EXPECT_EQ(library.models[1].path, "");
+    EXPECT_EQ(library.models[1].location, (folder / "b.gguf.part").string());
+    EXPECT_EQ(library.models[3].location, (folder / "downloading_c.gguf.downloading").string());
+}
+
+TEST(Library, NamesOfPartsDoNotMakeAWholeFileUnfinished) {
+    const TemporaryFolder folder;
+    write_model(folder / "a-00001-of-00003.gguf");
+    write_model(folder / "b-00001-of-99999.gguf");
+    for (const LibraryModel& model : read(folder.path()).models)
+        EXPECT_EQ(model.verdict, ModelVerdict::usable) << model.name << ": " << model.problem;
+}
+
+TEST(Library, ALaterPartUnderAnotherNameIsTold) {
+    const Result<fs::path> shard = test::shared_path("fixtures/checkpoints/qwen35moe-q8_0-split-00002-of-00003.gguf");
+    if (!shard) GTEST_SKIP() << shard.error().message;
+    const TemporaryFolder folder;
+    fs::copy_file(*shard, folder / "renamed.gguf");
+    const ModelLibrary library = read(folder.path());
+    ASSERT_EQ(library.models.size(), 1u);
+    EXPECT_EQ(library.models[0].verdict, ModelVerdict::incomplete);
+    EXPECT_NE(library.models[0].problem.find("part 2 of 3"), std::string::npos) << library.models[0].problem;
 }
 
 TEST(Library, HubCachesNameRepositoriesAndListSharedFilesOnce) {
@@ -191,10 +213,14 @@ TEST(Library, OllamaManifestsLeadToBlobsAndNowhereElse) {
     write_text(names_folder / "list", R"([1, {"layers": 3}])");
     const ModelLibrary library = read(folder.path());
     EXPECT_EQ(library.places[0].place.layout, PlaceLayout::ollama);
-    ASSERT_EQ(names(library), (Names{"qwen3.6:35b", "qwen3.6:gone"}));
+    ASSERT_EQ(names(library), (Names{"qwen3.6:35b", "qwen3.6:away", "qwen3.6:gone"}));
     EXPECT_EQ(library.models[0].verdict, ModelVerdict::usable) << library.models[0].problem;
     EXPECT_EQ(fs::path(library.models[0].path).filename(), "sha256-" + hex);
     EXPECT_EQ(library.models[1].verdict, ModelVerdict::incomplete);
+    EXPECT_NE(library.models[1].problem.find("SHA-256"), std::string::npos) << library.models[1].problem;
+    EXPECT_EQ(library.models[1].path, "");
+    EXPECT_EQ(library.models[1].location, (names_folder / "away").string());
+    EXPECT_EQ(library.models[2].verdict, ModelVerdict::incomplete);
 }
 
 TEST(Library, AnOllamaStoreWithoutModelsIsNoTrouble) {
@@ -213,6 +239,21 @@ TEST(Library, LoopsEndAndFoldersAreSeenOnce) {
     fs::create_symlink("nowhere.gguf", folder / "dangling.gguf");
     fs::create_symlink("loop.gguf", folder / "loop.gguf");
     EXPECT_EQ(names(read(folder.path())), Names{"model"});
+}
+
+TEST(Library, LinksToFoldersAboveThePlaceAreNotFollowed) {
+    const TemporaryFolder folder;
+    write_model(folder / "place/below/model.gguf");
+    write_model(folder / "private/secret.gguf");
+    write_model(folder / "other disk/far.gguf");
+    fs::create_directory_symlink(folder / "other disk", folder / "place/disk");
+    fs::create_directory_symlink(folder.path(), folder / "place/up");
+    fs::create_directory_symlink("/", folder / "place/below/everything");
+    SearchLimits limits;
+    limits.entries = 20;
+    const ModelLibrary library = read(folder / "place", limits);
+    EXPECT_EQ(names(library), (Names{"far", "model"}));
+    EXPECT_EQ(library.places[0].error, "");
 }
 
 TEST(Library, SearchesAreBounded) {
@@ -243,6 +284,7 @@ TEST(Library, EveryMalformedFileIsDescribed) {
     for (const LibraryModel& model : library.models) {
         EXPECT_EQ(model.problem.empty(), model.verdict == ModelVerdict::usable) << model.name;
         EXPECT_TRUE(model.problem.empty() || model.problem.ends_with('.')) << model.name << ": " << model.problem;
+        EXPECT_FALSE(model.name == "block-count-3" && model.verdict == ModelVerdict::usable);
     }
 }
 

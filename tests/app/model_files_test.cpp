@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/gguf_writer.h"
 #include "tests/support/npy.h"
 #include "tests/support/paths.h"
 #include "tests/support/process_platform.h"
@@ -111,6 +112,42 @@ TEST(ModelFiles, CodesOfSafetensorsAreDecodedWithTheirBlockScales) {
     const float want[] = {1, 2, 0.5f, 3};
     for (size_t i = 0; i < got->floats.size(); ++i) EXPECT_EQ(got->floats[i], want[i / 16] * (i % 2 == 0 ? 1 : 6)) << i;
     EXPECT_EQ(octavo({"inspect", folder.path().string(), "--tensor", "b.weight", "-o", out}).exit_code, 2);
+}
+
+TEST(ModelFiles, FoldersOfOtherFilesAreNamedForWhatTheyAre) {
+    const TemporaryFolder folder;
+    const auto told = [&](const std::string& command, const std::string& words) {
+        const ProcessResult result = octavo({command, "-m", folder.path().string()});
+        EXPECT_EQ(result.exit_code, 2) << command;
+        EXPECT_NE(result.errors.find(words), std::string::npos) << command << ": " << result.errors;
+        EXPECT_NE(result.errors.find(folder.path().string()), std::string::npos) << command << ": " << result.errors;
+    };
+    for (const std::string command : {"inspect", "memory"}) told(command, "neither config.json nor safetensors");
+    std::ofstream(folder / "b.gguf") << "x";
+    std::ofstream(folder / "a.gguf") << "x";
+    for (const std::string command : {"inspect", "memory"}) told(command, "such as 'a.gguf'");
+    test::SafetensorsWriter().write(folder / "model.safetensors");
+    std::ofstream(folder / "config.json") << "[1]";
+    for (const std::string command : {"inspect", "memory"}) told(command, "config.json is not a JSON object");
+}
+
+TEST(ModelFiles, AFileOfATokenizerAloneIsNamedForWhatItIs) {
+    const TemporaryFolder folder;
+    test::GgufWriter writer;
+    writer.text("general.architecture", "qwen35moe");
+    writer.texts("tokenizer.ggml.tokens", {"a", "b"});
+    const std::vector<std::byte> bytes = writer.finish();
+    const std::filesystem::path file = folder / "vocabulary.gguf";
+    std::ofstream(file, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    for (const std::vector<std::string>& arguments :
+         std::vector<std::vector<std::string>>{{"chat", "-p", "x"}, {"bench"}, {"memory"}}) {
+        std::vector<std::string> command = arguments;
+        command.insert(command.end(), {"-m", file.string()});
+        const ProcessResult result = octavo(command);
+        EXPECT_EQ(result.exit_code, 2);
+        EXPECT_NE(result.errors.find("holds only a tokenizer"), std::string::npos) << result.errors;
+    }
 }
 
 TEST(ModelFiles, BrokenFilesAreRefusedWithASentence) {

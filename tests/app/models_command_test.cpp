@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/paths.h"
 #include "tests/support/process_platform.h"
 #include "tests/support/temporary_folder.h"
 
@@ -67,6 +68,36 @@ TEST(ModelsCommand, BadRequestsAreToldAndLeaveNothing) {
     EXPECT_NE(refused.errors.find("--force"), std::string::npos) << refused.errors;
     EXPECT_EQ(fs::file_size(file), 8u);
     EXPECT_EQ(make_tiny(file, {"--force"}).exit_code, 0);
+}
+
+TEST(ModelsCommand, SeedsAndFilesThatMakeNoSenseAreRefused) {
+    const TemporaryFolder folder;
+    const fs::path file = folder / "a.gguf";
+    const ProcessResult negative = make_tiny(file, {"--seed", "-1"});
+    EXPECT_EQ(negative.exit_code, 2);
+    EXPECT_NE(negative.errors.find("'-1'"), std::string::npos) << negative.errors;
+    const std::string other_spelling = (folder.path() / "." / "a.gguf").string();
+    EXPECT_EQ(make_tiny(file, {"--json", other_spelling}).exit_code, 2) << "the report would replace the model";
+    EXPECT_TRUE(fs::is_empty(folder.path()));
+    const ProcessResult integers =
+        make_tiny(file, {"--tokenizer", test::fixture_path("malformed/tokens-ints.gguf").string()});
+    EXPECT_EQ(integers.exit_code, 2);
+    EXPECT_NE(integers.errors.find("tokenizer.ggml.tokens"), std::string::npos) << integers.errors;
+    EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(ModelsCommand, SignalsLeaveNoUnfinishedFile) {
+    for (const char* signal : {"INT", "TERM", "HUP"}) {
+        const TemporaryFolder folder;
+        const std::string file = (folder / "a.gguf").string();
+        // A shell starts what runs in its background with Ctrl-C ignored; a shell of its own does not.
+        const std::string command =
+            "set -m; " + std::string(OCTAVO_PROGRAM) + " make-model --shape 35b-a3b --layers 4 --type f16 -o " + file +
+            " & pid=$!; while [ ! -s " + file + ".part ]; do sleep 0.02; done; kill -" + signal + " $pid; wait $pid";
+        const ProcessResult result = run_process({"/bin/bash", "-c", command});
+        EXPECT_EQ(result.exit_code, 130) << signal << ": " << result.errors;
+        EXPECT_TRUE(fs::is_empty(folder.path())) << signal;
+    }
 }
 
 TEST(ModelsCommand, AFullDiskLeavesNoFile) {
