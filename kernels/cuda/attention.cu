@@ -81,9 +81,11 @@ void CudaBackend::attention(const Attention& op) {
     const Finish finish{split.sums, split.softmax, split.splits, op.q_gate,         op.cache.v_scale,
                         op.out,     op.tokens,     op.heads,     op.cache.kv_heads, cache.v.rotate};
     if (few) {
-        run_decode_attention(split, stream_);
+        // Not outside of records: there the kernel before may be the one that writes the position.
+        const bool early = recording_ && compute_capability_ >= 90;
+        run_decode_attention(split, early, stream_);
         launched();
-        finish_decode_attention(finish, stream_);
+        finish_decode_attention(finish, early, stream_);
     } else {
         run_prefill_attention(split, stream_);
         launched();

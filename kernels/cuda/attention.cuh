@@ -25,9 +25,10 @@ struct SplitAttention {
     float2* softmax;  // [T][heads][splits]: largest score (in bits, -infinity: no cells), sum of weights
 };
 
-// Of one token, or of each of a few by itself: attention_decode.cu. Sums come out of the cache's basis.
+// Of one token, or of each of a few by itself: attention_decode.cu. Sums come out of the cache's basis. `early`: see
+// early_launch.cuh; then `first_cell` has been written before the pass.
 int decode_splits(const SplitAttention& op, int multiprocessors);
-void run_decode_attention(const SplitAttention& op, cudaStream_t stream);
+void run_decode_attention(const SplitAttention& op, bool early, cudaStream_t stream);
 
 // Of many tokens, which share what is read: attention_prefill.cu. Sums are in the cache's basis.
 int prefill_splits(const SplitAttention& op, int multiprocessors);
@@ -56,8 +57,8 @@ struct Finish {
     int kv_heads;
     bool rotate;
 };
-void finish_decode_attention(const Finish& op, cudaStream_t stream);   // of many splits, out of the basis already
-void finish_prefill_attention(const Finish& op, cudaStream_t stream);  // of a few
+void finish_decode_attention(const Finish& op, bool early, cudaStream_t stream);  // of many splits, rotated already
+void finish_prefill_attention(const Finish& op, cudaStream_t stream);             // of a few
 
 // In float32, value by value, for rows of up to 1024 values of any format: attention_float32.cu.
 struct Float32Attention {

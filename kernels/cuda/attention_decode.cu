@@ -7,6 +7,7 @@
 // are added. What is left (sinks, window, open group, masked cells; all of a rare pair of formats) is unpacked tile by
 // tile; it is spread over the splits, which have less of the rest to do then.
 #include "kernels/cuda/attention_decode.cuh"
+#include "kernels/cuda/early_launch.cuh"
 
 namespace octavo::cuda {
 namespace {
@@ -15,27 +16,32 @@ using namespace decode;
 
 // ---- the rest ----
 
-// One tile, from wherever its cells are read; `all_bulk`: from there. `tile` [cells][kTilePitch]: first keys, then
-// values.
-template <KvFormat kf, KvFormat vf, int cells, bool k_bf16, bool v_bf16, int fragments>
+// A piece, from wherever its cells are read; `all_bulk`: from there.
+template <KvFormat kf, KvFormat vf, bool k_bf16, bool v_bf16, int cells, int fragments>
 __device__ inline void attend_unpacked(const Source& k, const Source& v, int64_t position, int64_t first, bool all_bulk,
                                        const Tables& tables, f16_bits* tile, Shared<cells>& shared, Softmax& state,
                                        float (&o)[fragments][4]) {
+    using Sizes = Layout<kf, vf>;
+    constexpr int kPieceCells = Sizes::kPieceCells;
+    constexpr bool kTogether = Sizes::kValuesAt > 0;
+    f16_bits* const values = tile + Sizes::kValuesAt;
     const int warp = threadIdx.x / kWarp;
     const int lane = threadIdx.x % kWarp;
     const auto attended = [&](int64_t cell) { return cell <= position && !is_masked(k.cache, cell); };
-    const auto fill = [&](auto format, const Source& from) {
+    const auto fill = [&](auto format, const Source& from, f16_bits* to) {
         const auto origin = [&](int64_t cell) {
             if (all_bulk) return Origin::bulk;
             if (!attended(cell)) return Origin::none;
             return reads_copy(from.cache, from.side, position, cell) ? Origin::copy : Origin::bulk;
         };
-        fill_tile<decltype(format)::value, cells>(from, first, tables, origin, tile);
+        constexpr KvFormat f = decltype(format)::value;
+        fill_tile<f, kPieceCells, f == kAnyFormat ? 1 : 2>(from, first, tables, origin, to);
     };
-    fill(std::integral_constant<KvFormat, kf>(), k);
+    fill(std::integral_constant<KvFormat, kf>(), k, tile);
+    if (kTogether) fill(std::integral_constant<KvFormat, vf>(), v, values);
     __syncthreads();
     float s[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
-    if (16 * warp < cells) {
+    if (16 * warp < kPieceCells) {
         float sums[4] = {};
         plain_scores<k_bf16>(reinterpret_cast<const uint8_t*>(tile), 2 * kTilePitch, 16 * warp, shared.q[0], sums);
 #pragma unroll
@@ -44,14 +50,14 @@ __device__ inline void attend_unpacked(const Source& k, const Source& v, int64_t
         }
     }
     meet(s, state, o, shared);  // the keys have been read
-    if (16 * warp < cells) weigh(s, v_bf16, state, 0, shared);
-    fill(std::integral_constant<KvFormat, vf>(), v);
+    if (16 * warp < kPieceCells) weigh(s, v_bf16, state, 0, shared);
+    if (!kTogether) fill(std::integral_constant<KvFormat, vf>(), v, values);
     __syncthreads();
+    const auto* rows = reinterpret_cast<const uint8_t*>(values);
 #pragma unroll
-    for (int cell = 0; cell < cells; cell += 32) {
+    for (int cell = 0; cell < kPieceCells; cell += 32) {
         uint32_t weights[4];
         weights_of(shared, 0, cell, weights);
-        const auto* rows = reinterpret_cast<const uint8_t*>(tile);
         plain_values<v_bf16>(rows, 2 * kTilePitch, cell, 64 * warp, weights, o);
         plain_values<v_bf16>(rows, 2 * kTilePitch, cell + 16, 64 * warp, weights + 2, o);
     }
@@ -64,34 +70,29 @@ __device__ inline void attend_unpacked(const Source& k, const Source& v, int64_t
 // them.
 template <KvFormat f, int cells>
 __device__ inline void load_queries(const float* q, int queries, bool bf16, Shared<cells>& shared) {
+    static_assert(kThreads == kRowDim / 2);  // a thread: two dimensions of every query
+    const int place = 2 * static_cast<int>(threadIdx.x);
+    const int first = query_dimension<f>(place);
+    const int second = query_dimension<f>(place + 1);
+    float2 pairs[kQueries];
 #pragma unroll
-    for (int turn = 0; turn < kQueries * kRowDim / 2 / kThreads; ++turn) {
-        const int i = turn * kThreads + static_cast<int>(threadIdx.x);
-        const int query = 2 * i / kRowDim;
-        const int place = 2 * i % kRowDim;
+    for (int query = 0; query < kQueries; ++query) {
         const float* row = q + min(query, queries - 1) * kRowDim;
-        const float scale = query < queries ? kLog2E / 16 : 0.0f;
-        const float a = row[query_dimension<f>(place)] * scale;
-        const float b = row[query_dimension<f>(place + 1)] * scale;
-        *reinterpret_cast<uint32_t*>(&shared.q[query][place]) = bf16 ? pack_bf16(a, b) : pack_f16(a, b);
+        const float scale = query < queries ? kLog2E / 16 * key_unit(f) : 0.0f;
+        pairs[query] = {row[first] * scale, row[second] * scale};
     }
-    __syncthreads();
-    if (!has_key_bias(f)) return;
-    if (threadIdx.x < 8 * kQueries) {
-        const int query = threadIdx.x / 8;
-        const int block = threadIdx.x % 8;
-        const auto* pairs = reinterpret_cast<const uint4*>(&shared.q[query][32 * block]);
-        float2 sum = {};
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const uint4 four = pairs[i];
-            for (const uint32_t pair : {four.x, four.y, four.z, four.w}) {
-                const float2 two = __half22float2(as_half2(pair));
-                sum.x += two.x;
-                sum.y += two.y;
-            }
+    for (int query = 0; query < kQueries; ++query) {
+        const float2 two = pairs[query];
+        const uint32_t pair = bf16 ? pack_bf16(two.x, two.y) : pack_f16(two.x, two.y);
+        *reinterpret_cast<uint32_t*>(&shared.q[query][place]) = pair;
+        if constexpr (has_key_bias(f)) {
+            const float2 rounded = __half22float2(as_half2(pair));
+            float sum = rounded.x + rounded.y;  // of the block of 32 that half a warp has
+#pragma unroll
+            for (int offset = kWarp / 4; offset > 0; offset /= 2) sum += __shfl_xor_sync(kAllLanes, sum, offset);
+            if (threadIdx.x % (kWarp / 2) == 0) shared.bias[query][place / 32] = -key_bias(f) / kBiasUnit * sum;
         }
-        shared.bias[query][block] = -key_bias(f) / kBiasUnit * (sum.x + sum.y);
     }
     __syncthreads();
 }
@@ -150,22 +151,21 @@ __device__ inline void write_share(const SplitAttention& op, int64_t row0, int q
     }
 }
 
-// A split's tiles: of those that are streamed, and of the others, which are counted without them. An unpacked tile
-// takes as long as `unpacked_cost` streamed ones. Few splits are used where there is little to do.
+// A split's tiles that are streamed, and its pieces of the others, which are counted without them. A piece takes as
+// long as `piece_tiles` streamed tiles. Few splits are used where there is little to do.
 struct Share {
     TileRange bulk, others;
 };
-__device__ inline Share share_of(int tiles, TileRange bulk, int most_splits, int least_tiles, int unpacked_cost) {
+__device__ inline Share share_of(int others, TileRange bulk, int most_splits, int least_tiles, int piece_tiles) {
     const int split = blockIdx.x;
     const int streamed = bulk.end - bulk.first;
-    const int others = tiles - streamed;
     const int splits = max(1, min(most_splits, streamed / least_tiles + others));
     if (split >= splits) return {{0, 0}, {0, 0}};
-    // The first `more` splits have one unpacked tile more than the rest, and less of the bulk.
+    // The first `more` splits have one piece more than the rest, and less of the bulk.
     const int each = others / splits;
     const int more = others % splits;
     const int equal = splits - more;
-    const int for_more = max(0, more * (streamed - unpacked_cost * equal) / splits);
+    const int for_more = max(0, more * (streamed - piece_tiles * equal) / splits);
     const auto start = [&](int s) {
         if (s <= more) return bulk.first + (more == 0 ? 0 : for_more * s / more);
         return bulk.first + for_more + (streamed - for_more) * (s - more) / equal;
@@ -176,9 +176,9 @@ __device__ inline Share share_of(int tiles, TileRange bulk, int most_splits, int
 
 // Of a multiprocessor, as far as registers go: as many as the tiles of large GPUs' shared memory allow.
 constexpr int blocks_wanted(int k_format, int v_format) {
-    const bool small =
-        static_cast<KvFormat>(v_format) == KvFormat::q4_0 && static_cast<KvFormat>(k_format) != KvFormat::q8_0;
-    return small ? 4 : 3;
+    const auto kf = static_cast<KvFormat>(k_format);
+    const auto vf = static_cast<KvFormat>(v_format);
+    return !streams(kf, vf) || (kf == KvFormat::q4_0 && vf == KvFormat::q4_0) ? 4 : 3;
 }
 
 // The formats as numbers, since kAnyFormat is none.
@@ -203,11 +203,13 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
     const int count = static_cast<int>(position / kCells) + 1;  // tiles
     TileRange bulk = bulk_tiles(op.cache, position, kCells);
     bulk = {min(bulk.first, count), min(bulk.end, count)};
-    const Share share =
-        share_of(count, Sizes::kStreams ? bulk : TileRange{0, 0}, op.splits, Sizes::kLeastTiles, Sizes::kUnpackedCost);
+    const TileRange to_stream = Sizes::kStreams ? bulk : TileRange{0, 0};
+    const int pieces = Sizes::kPieces * (count - (to_stream.end - to_stream.first));
+    const Share share = share_of(pieces, to_stream, op.splits, Sizes::kLeastTiles, Sizes::kPieceTiles);
     const int first = share.bulk.first;
     const int streamed = share.bulk.end - first;
     if (streamed + share.others.end == share.others.first) {
+        await_previous();
         if (threadIdx.x < queries) op.softmax[(row0 + threadIdx.x) * op.splits + blockIdx.x] = {-INFINITY, 0};
         return;
     }
@@ -228,11 +230,14 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
         const Source v{op.cache, op.cache.v, op.fresh_v, first_cell, kv_head, new_row(op.new_v)};
         auto* const tile = reinterpret_cast<f16_bits*>(tiles);
         for (int i = share.others.first; i < share.others.end; ++i) {
-            const int at = !Sizes::kStreams || i < bulk.first ? i : i + bulk.end - bulk.first;
+            const int other = i / Sizes::kPieces;
+            const int at = other < to_stream.first ? other : other + to_stream.end - to_stream.first;
+            const int64_t cell = int64_t{at} * kCells + i % Sizes::kPieces * Sizes::kPieceCells;
+            if (cell > position) break;
             const bool all_bulk = at >= bulk.first && at < bulk.end;
             const auto attend = [&](auto k_is_bf16, auto v_is_bf16) {
-                attend_unpacked<kf, vf, kCells, decltype(k_is_bf16)::value, decltype(v_is_bf16)::value>(
-                    k, v, position, int64_t{at} * kCells, all_bulk, tables, tile, shared, state, o);
+                attend_unpacked<kf, vf, decltype(k_is_bf16)::value, decltype(v_is_bf16)::value>(
+                    k, v, position, cell, all_bulk, tables, tile, shared, state, o);
             };
             if constexpr (kf != kAnyFormat) {
                 attend(std::bool_constant<kf == KvFormat::bf16>(), std::bool_constant<vf == KvFormat::bf16>());
@@ -251,6 +256,11 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
     };
     if constexpr (Sizes::kStreams) {
         Stream<kf, vf> stream(op, kv_head, first, streamed, tiles);
+        // Cells that the pass itself stores are there once the kernels before have ended; others already are.
+        const int64_t settled = first_cell / kKvGroupCells * kKvGroupCells;
+        const bool early = !has_others && int64_t{first + min(streamed, kStages)} * kCells <= settled;
+        if (early) stream.start();
+        await_previous();
         if (has_others) {
             load_queries<KvFormat::f16>(op.q + row0 * kRowDim, queries, k_bf16, shared);
             attend_others();
@@ -260,15 +270,17 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
                 get_rows<vf>(rows, o);
                 __syncthreads();
             }
-            stream.start();  // before its queries are loaded
+            if (!early) stream.start();
             load_queries<kf>(op.q + row0 * kRowDim, queries, k_bf16, shared);
             stream.attend(shared, state, o);
             put_rows<vf>(o, rows);
         }
     } else {
+        await_previous();
         load_queries<KvFormat::f16>(op.q + row0 * kRowDim, queries, k_bf16, shared);
         attend_others();
     }
+    let_next_start();  // earlier, they would stand in the way of this kernel's slower blocks
     write_share(op, row0, queries, state, rows, shared);
 }
 
@@ -285,10 +297,12 @@ constexpr Instance instance() {
     return {k, v, decode_kernel<static_cast<int>(k), static_cast<int>(v)>, Layout<k, v>::kBytes};
 }
 constexpr KvFormat f16 = KvFormat::f16, bf16 = KvFormat::bf16, q8_0 = KvFormat::q8_0, q6_0 = KvFormat::q6_0,
-                   q4_0 = KvFormat::q4_0, q2c = KvFormat::q2c;
+                   q4_0 = KvFormat::q4_0, q2c = KvFormat::q2c, fp8 = KvFormat::fp8_e4m3, q6r = KvFormat::q6r,
+                   q4_nl = KvFormat::q4_nl;
 const Instance kInstances[] = {
-    instance<f16, f16>(),   instance<bf16, bf16>(), instance<q8_0, q8_0>(), instance<q6_0, q6_0>(),
-    instance<q4_0, q4_0>(), instance<q8_0, q4_0>(), instance<q2c, q4_0>(),  instance<kAnyFormat, kAnyFormat>(),
+    instance<f16, f16>(),   instance<bf16, bf16>(),   instance<q8_0, q8_0>(), instance<q6_0, q6_0>(),
+    instance<q4_0, q4_0>(), instance<q8_0, q4_0>(),   instance<q2c, q4_0>(),  instance<fp8, fp8>(),
+    instance<q6r, q6r>(),   instance<q4_nl, q4_nl>(), instance<q2c, q2c>(),   instance<kAnyFormat, kAnyFormat>(),
 };
 
 // A GPU whose multiprocessors have too little shared memory for a pair's tiles runs the common kernel.
@@ -325,12 +339,12 @@ int decode_splits(const SplitAttention& op, int multiprocessors) {
     return std::max(1, blocks_at_once(instance) * multiprocessors / groups);
 }
 
-void run_decode_attention(const SplitAttention& op, cudaStream_t stream) {
+void run_decode_attention(const SplitAttention& op, bool early, cudaStream_t stream) {
     const Instance& instance = instance_of(op);
     const int groups = ceil_div(op.heads / op.cache.kv_heads, kQueries);
     const dim3 grid(static_cast<unsigned>(op.splits), static_cast<unsigned>(op.cache.kv_heads * groups),
                     static_cast<unsigned>(op.tokens));
-    instance.kernel<<<grid, kThreads, static_cast<size_t>(instance.shared_bytes), stream>>>(op);
+    launch(instance.kernel, grid, kThreads, instance.shared_bytes, stream, early, op);
 }
 
 }  // namespace octavo::cuda

@@ -11,14 +11,22 @@ constexpr int kWarps = 4;
 constexpr int kThreads = kWarps * kWarp;
 constexpr int kQueries = 8;
 constexpr int kStages = 2;        // tiles of K and of V in shared memory at once
-constexpr int kLeastCells = 256;  // to a split of the bulk: a split's sums are to be read again
+constexpr int kLeastCells = 128;  // to a split of the bulk: a split's sums are to be read again
+constexpr int kPieceCost = 256;   // streamed cells that take as long as an unpacked piece
 
-// Four warps' cells; plain rows are long, so that fewer will do.
-constexpr int tile_cells(KvFormat kf, KvFormat vf) { return is_plain(kf) || is_plain(vf) ? 32 : 64; }
+// Four warps' cells; plain rows are long, so that fewer will do, and groups of q2c are as they are.
+constexpr int tile_cells(KvFormat kf, KvFormat vf) {
+    if (kf == KvFormat::q2c) return kWarps * kKvGroupCells;
+    return is_plain(kf) || is_plain(vf) ? 32 : 64;
+}
+
+constexpr bool streams(KvFormat kf, KvFormat vf) {
+    return is_packed_format(kf) && is_packed_format(vf) && vf != KvFormat::q2c;
+}
 
 template <KvFormat kf, KvFormat vf>
 struct Layout {
-    static constexpr bool kStreams = kf != kAnyFormat;
+    static constexpr bool kStreams = streams(kf, vf);
     static constexpr int kCells = kStreams ? tile_cells(kf, vf) : 64;
     static constexpr int k_bytes() {
         if constexpr (kStreams) return PackedTile<kf, kCells>::kBytes;
@@ -29,9 +37,14 @@ struct Layout {
         return 0;
     }
     static constexpr int kRing = kStages * (k_bytes() + v_bytes());
-    static constexpr int kUnpacked = kCells * kTilePitch * 2;
-    static constexpr int kLeastTiles = kLeastCells / kCells;
-    static constexpr int kUnpackedCost = kRing == 0 ? 1 : 1 + 2 * kUnpacked / (kRing / kStages);
+    // What is unpacked at once. A few short pieces beside a stream: keys and values lie side by side. Else the values
+    // take the place of the keys.
+    static constexpr int kPieceCells = kStreams ? 32 : 64;
+    static constexpr int kPieces = kCells / kPieceCells;
+    static constexpr int kValuesAt = kStreams ? kPieceCells * kTilePitch : 0;
+    static constexpr int kUnpacked = (kValuesAt + kPieceCells * kTilePitch) * 2;
+    static constexpr int kLeastTiles = kCells < kLeastCells ? kLeastCells / kCells : 2;
+    static constexpr int kPieceTiles = kStreams ? (kPieceCost + kCells - 1) / kCells : 1;
     static constexpr int kRows = kQueries * kRowDim * 4;  // the block's sums
     static constexpr int kOther = kUnpacked + static_cast<int>(sizeof(Tables));
     static constexpr int kBytes = kRing > kOther ? kRing : kOther;
@@ -57,10 +70,12 @@ struct Softmax {
 
 // Weights may be relative to a largest score of before, as long as none becomes larger than FP16 holds well. Called by
 // all threads, which meet here; brings `o` to the new largest score where there is one.
-template <int cells, int fragments>
-__device__ inline void meet(const float (&s)[4], Softmax& state, float (&o)[fragments][4], Shared<cells>& shared) {
+template <int count, int cells, int fragments>
+__device__ inline void meet(const float (&s)[count], Softmax& state, float (&o)[fragments][4], Shared<cells>& shared) {
     constexpr float kMargin = 8;
-    const float most[2] = {fmaxf(s[0], s[2]), fmaxf(s[1], s[3])};
+    float most[2] = {s[0], s[1]};
+#pragma unroll
+    for (int i = 2; i < count; ++i) most[i % 2] = fmaxf(most[i % 2], s[i]);
     const bool above = most[0] > state.largest[0] + kMargin || most[1] > state.largest[1] + kMargin;
     if (__syncthreads_or(above ? 1 : 0) == 0) return;
     const int lane = threadIdx.x % kWarp;
@@ -89,19 +104,19 @@ __device__ inline void meet(const float (&s)[4], Softmax& state, float (&o)[frag
     __syncthreads();  // before anybody's next
 }
 
-// Scores of the warp's 16 cells become weights in shared memory: [query][cell].
-template <int cells>
-__device__ inline void weigh(const float (&s)[4], bool bf16, Softmax& state, int buffer, Shared<cells>& shared) {
+// Scores of the warp's cells, 16 or 32, become weights in shared memory: [query][cell].
+template <int count, int cells>
+__device__ inline void weigh(const float (&s)[count], bool bf16, Softmax& state, int buffer, Shared<cells>& shared) {
     const int lane = threadIdx.x % kWarp;
-    const int cell0 = threadIdx.x / kWarp * 16;
-    float w[4];
+    const int cell0 = threadIdx.x / kWarp * 4 * count;
+    float w[count];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < count; ++i) {
         w[i] = s[i] == -INFINITY ? 0.0f : exp2_fast(s[i] - state.largest[i % 2]);
         state.sum[i % 2] += w[i];
     }
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < count / 2; ++i) {
         const uint32_t pair = bf16 ? pack_bf16(w[2 * i], w[2 * i + 1]) : pack_f16(w[2 * i], w[2 * i + 1]);
         f16_bits* to = &shared.weights[buffer][lane / 4][cell0 + 8 * i + 2 * (lane % 4)];
         *reinterpret_cast<uint32_t*>(to) = transpose_8x8(pair);
@@ -137,17 +152,18 @@ class Stream {
     __device__ void attend(Shared<kCells>& shared, Softmax& state, float (&o)[fragments][4]) {
         const int warp = threadIdx.x / kWarp;
         const int lane = threadIdx.x % kWarp;
-        const bool has_cells = 16 * warp < kCells;
+        const int cell0 = warp * 4 * kScores;
+        const bool has_cells = cell0 < kCells;
         uint32_t bias[2] = {};
         if constexpr (has_key_bias(kf)) bias_fragment(shared.bias[lane / 4], bias);
         // Step i: scores of tile i, values of the tile before.
         for (int i = 0; i <= count_; ++i) {
             wait_copies<kStages - 1>();
             __syncthreads();  // copies of all threads are there, weights too
-            float s[4] = {};
-            if (i < count_ && has_cells) packed_scores<kf, kCells>(k_tile(i), 16 * warp, shared.q[0], bias, s);
+            float s[kScores] = {};
+            if (i < count_ && has_cells) packed_scores<kf, kCells>(k_tile(i), cell0, shared.q[0], bias, s);
             if (i > 0) {
-#pragma unroll 1
+#pragma unroll
                 for (int cell = 0; cell < kCells; cell += 32) {
                     uint32_t weights[4];
                     weights_of(shared, i % 2, cell, weights);
@@ -155,7 +171,10 @@ class Stream {
                 }
             }
             if (i == count_) break;
-            if (!has_cells) s[0] = s[1] = s[2] = s[3] = -INFINITY;
+            if (!has_cells) {
+#pragma unroll
+                for (float& score : s) score = -INFINITY;
+            }
             meet(s, state, o, shared);
             begin(i + kStages);  // where all have read
             if (has_cells) weigh(s, has_bf16_weights(vf), state, (i + 1) % 2, shared);
@@ -166,6 +185,7 @@ class Stream {
     }
 
   private:
+    static constexpr int kScores = packed_score_count(kf);
     using K = PackedTile<kf, kCells>;
     using V = PackedTile<vf, kCells>;
 

@@ -1,5 +1,6 @@
 // The shares of a split sequence, added up in their order.
 #include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/early_launch.cuh"
 
 namespace octavo::cuda {
 namespace {
@@ -14,55 +15,76 @@ __device__ inline float gated(const Finish& op, int64_t row, int dimension, floa
     return value * scale * sigmoid(op.q_gate[(2 * row + 1) * kRowDim + dimension]);
 }
 
-// A block to 32 values of a row [T][heads]: a thread takes four of them in one of 32 slices of the splits.
+// A block to 32 values of a row [T][heads]: a thread takes four of them in one of 32 slices of the splits. Every warp
+// finds the factors of all splits, a lane's at a time: lane i has those of slice i.
 constexpr int kPart = 32;
-constexpr int kSlices = 32;
-constexpr int kThreads = kPart / 4 * kSlices;
+constexpr int kSlices = kWarp;
+constexpr int kAhead = 9;  // splits of a slice that are read at once: 4 blocks of 2 KV heads on 144 multiprocessors
+constexpr int kQuads = kPart / 4;
+constexpr int kThreads = kQuads * kSlices;
 
-__global__ void __launch_bounds__(kThreads) decode_finish_kernel(Finish op) {
-    extern __shared__ float factors[];  // [splits]
-    __shared__ __align__(16) float slices[kSlices][kPart];
-    __shared__ float reduced[kWarp];
+__global__ void __launch_bounds__(kThreads, 4) decode_finish_kernel(Finish op) {
+    __shared__ float parts[kThreads / kWarp][kPart];
+    let_next_start();
     const int64_t row = blockIdx.x;
     const int first = blockIdx.y * kPart;
+    const int lane = threadIdx.x % kWarp;
+    const int quad = threadIdx.x % kQuads;
+    const int slice = threadIdx.x / kQuads;
     const float2* softmax = op.softmax + row * op.splits;
-    float largest = -INFINITY;
-    int mine = 0;  // splits up to the last of this thread's that has cells
-    for (int s = threadIdx.x; s < op.splits; s += kThreads) {
-        const float found = softmax[s].x;
-        largest = fmaxf(largest, found);
-        if (found != -INFINITY) mine = s + 1;
-    }
-    largest = block_max(largest, reduced);
-    const int used = static_cast<int>(block_max(static_cast<float>(mine), reduced));
-    float sum = 0;
-    for (int s = threadIdx.x; s < used; s += kThreads) {
-        const float2 share = softmax[s];
-        factors[s] = factor_of(share.x, largest);
-        sum = fmaf(share.y, factors[s], sum);
-    }
-    sum = block_sum(sum, reduced);
-
-    const int quad = threadIdx.x % (kPart / 4);
-    const int slice = threadIdx.x / (kPart / 4);
     const auto* sums = reinterpret_cast<const float4*>(op.sums + row * op.splits * kRowDim + first) + quad;
+    float largest = -INFINITY;
+    float sum = 0;
     float4 value = {};
-#pragma unroll 8
-    for (int s = slice; s < used; s += kSlices) {
-        const float4 share = sums[s * (kRowDim / 4)];
-        const float factor = factors[s];
-        const bool there = factor != 0;  // else nothing may have been written
-        value.x = fmaf(there ? share.x : 0.0f, factor, value.x);
-        value.y = fmaf(there ? share.y : 0.0f, factor, value.y);
-        value.z = fmaf(there ? share.z : 0.0f, factor, value.z);
-        value.w = fmaf(there ? share.w : 0.0f, factor, value.w);
+    await_previous();
+    for (int base = 0; base < op.splits; base += kAhead * kSlices) {
+        float4 shares[kAhead];
+        float2 of_lane[kAhead];
+#pragma unroll
+        for (int i = 0; i < kAhead; ++i) {
+            const int split = base + i * kSlices + lane;
+            of_lane[i] = split < op.splits ? softmax[split] : float2{-INFINITY, 0};
+        }
+#pragma unroll
+        for (int i = 0; i < kAhead; ++i) {
+            const int split = base + i * kSlices + slice;
+            shares[i] = split < op.splits ? sums[split * (kRowDim / 4)] : float4{};
+        }
+        float found = largest;
+#pragma unroll
+        for (int i = 0; i < kAhead; ++i) found = fmaxf(found, of_lane[i].x);
+        found = warp_max(found);
+        const float before = factor_of(largest, found);
+        largest = found;
+        value = {value.x * before, value.y * before, value.z * before, value.w * before};
+        sum *= before;
+#pragma unroll
+        for (int i = 0; i < kAhead; ++i) {
+            const float mine = factor_of(of_lane[i].x, largest);
+            sum = fmaf(of_lane[i].y, mine, sum);
+            const float factor = __shfl_sync(kAllLanes, mine, slice);
+            if (factor == 0) continue;  // nothing may have been written
+            value.x = fmaf(shares[i].x, factor, value.x);
+            value.y = fmaf(shares[i].y, factor, value.y);
+            value.z = fmaf(shares[i].z, factor, value.z);
+            value.w = fmaf(shares[i].w, factor, value.w);
+        }
     }
-    *reinterpret_cast<float4*>(&slices[slice][4 * quad]) = value;
+    sum = warp_sum(sum);
+#pragma unroll
+    for (int offset = kQuads; offset < kWarp; offset *= 2) {  // the warp's slices
+        value.x += __shfl_xor_sync(kAllLanes, value.x, offset);
+        value.y += __shfl_xor_sync(kAllLanes, value.y, offset);
+        value.z += __shfl_xor_sync(kAllLanes, value.z, offset);
+        value.w += __shfl_xor_sync(kAllLanes, value.w, offset);
+    }
+    float* const part = &parts[threadIdx.x / kWarp][4 * quad];
+    if (lane < kQuads) part[0] = value.x, part[1] = value.y, part[2] = value.z, part[3] = value.w;
     __syncthreads();
     if (threadIdx.x >= kPart) return;
     float total = 0;
 #pragma unroll
-    for (int s = 0; s < kSlices; ++s) total += slices[s][threadIdx.x];
+    for (int warp = 0; warp < kThreads / kWarp; ++warp) total += parts[warp][threadIdx.x];
     const int dimension = first + static_cast<int>(threadIdx.x);
     op.out[row * kRowDim + dimension] = gated(op, row, dimension, sum == 0 ? 0.0f : total / sum);
 }
@@ -96,9 +118,9 @@ __global__ void __launch_bounds__(kRowsOfBlock* kWarp) prefill_finish_kernel(Fin
 
 }  // namespace
 
-void finish_decode_attention(const Finish& op, cudaStream_t stream) {
+void finish_decode_attention(const Finish& op, bool early, cudaStream_t stream) {
     const dim3 grid(static_cast<unsigned>(op.tokens * op.heads), kRowDim / kPart);
-    decode_finish_kernel<<<grid, kThreads, static_cast<size_t>(op.splits) * sizeof(float), stream>>>(op);
+    launch(decode_finish_kernel, grid, kThreads, 0, stream, early, op);
 }
 
 void finish_prefill_attention(const Finish& op, cudaStream_t stream) {

@@ -114,9 +114,4 @@ __device__ inline uint32_t biased_bytes(uint32_t word, int j) {
     return pick(word >> (8 * j), 0x00ff00ffu, 0x64806480u);
 }
 
-// Two levels of q2c: the four nibbles say which bytes of the four levels they consist of.
-__device__ inline uint32_t channel_levels(uint32_t bytes) {
-    return __byte_perm(0xb73fbe0au, 0x3e0a373fu, bytes);  // FP16: -1.510, -0.4528, 0.4528, 1.510
-}
-
 }  // namespace octavo::cuda

@@ -99,10 +99,7 @@ class StagedTile {
         uint32_t* to = reinterpret_cast<uint32_t*>(tile + 16 * half * kTilePitch) + threadIdx.x % 128;
 #pragma unroll
         for (int i = 0; i < 16; ++i) {
-            const uint32_t doubled = (2 * i >= 1 ? first >> (2 * i - 1) : first << 1) & 6u;
-            const uint32_t other = __funnelshift_r(second, second, 2 * i + 32 - 9) & 0x600u;
-            const uint32_t levels = channel_levels((doubled | other) * 17 + 0x1010u);
-            to[i * (kTilePitch / 2)] = half2_bits(__hmul2_rn(as_half2(levels), as_half2(scale_)));
+            to[i * (kTilePitch / 2)] = channel_pair(first, second, i, as_half2(scale_));
         }
     }
 

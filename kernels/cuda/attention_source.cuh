@@ -77,8 +77,12 @@ __device__ inline void bulk_block(const Source& from, int64_t cell, int block, c
     const f16_bits* scales = from.scales(cell);
     const int at = from.side.scale_count > 1 ? block : 0;  // one scale a block, or one a row
     const __half scale = from.side.raw ? __half() : __ushort_as_half(__ldg(scales + at));
-    with_row_format(from.side.format,
-                    [&](auto format) { unpack_block<decltype(format)::value>(row, scale, block, tables, to); });
+    if constexpr (f == kAnyFormat) {
+        with_row_format(from.side.format,
+                        [&](auto format) { unpack_block<decltype(format)::value>(row, scale, block, tables, to); });
+    } else if constexpr (f != KvFormat::q2c) {
+        unpack_block<f>(row, scale, block, tables, to);
+    }
 }
 
 __device__ inline void copied_block(const Source& from, int64_t cell, int block, uint4 (&to)[4]) {
@@ -100,50 +104,61 @@ __device__ inline void copied_block(const Source& from, int64_t cell, int block,
 // Where a tile's cell comes from.
 enum class Origin { none, bulk, copy };
 
-// Two bits per channel: the codes of 32 cells lie together.
+// Two bits per channel: the codes of 32 cells lie together. A thread takes two channels of 16 cells.
 template <int cells, class OriginOf>
-__device__ inline void fill_channels(const Source& from, int64_t first, const Tables& tables, OriginOf&& origin,
-                                     f16_bits* tile) {
-    for (int unit = threadIdx.x; unit < cells / kKvGroupCells * kRowDim; unit += blockDim.x) {
-        const int channel = unit % kRowDim;
-        const int group = unit / kRowDim * kKvGroupCells;
-        bool any = false;
-        for (int i = 0; i < kKvGroupCells; ++i) any |= origin(first + group + i) == Origin::bulk;
-        if (!any) continue;
-        const uint2 codes = __ldg(reinterpret_cast<const uint2*>(from.bulk(first + group)) + channel);
-        const __half scale = __ushort_as_half(__ldg(from.scales(first + group) + channel));
-#pragma unroll 4
-        for (int i = 0; i < kKvGroupCells; ++i) {
-            if (origin(first + group + i) != Origin::bulk) continue;
-            const uint32_t code = ((i < 16 ? codes.x : codes.y) >> (2 * (i % 16))) & 3u;
-            const __half level = __ushort_as_half(static_cast<uint16_t>(tables.two_bits[code]));
-            tile[(group + i) * kTilePitch + channel] = __half_as_ushort(__hmul(level, scale));
+__device__ inline void fill_channels(const Source& from, int64_t first, OriginOf&& origin, f16_bits* tile) {
+    constexpr int kCells = 16;
+    for (int unit = threadIdx.x; unit < cells / kCells * kRowDim / 2; unit += blockDim.x) {
+        const int channel = unit % (kRowDim / 2) * 2;
+        const int cell0 = unit / (kRowDim / 2) * kCells;
+        unsigned wanted = 0;
+#pragma unroll
+        for (int i = 0; i < kCells; ++i) wanted |= (origin(first + cell0 + i) == Origin::bulk ? 1u : 0u) << i;
+        if (wanted == 0) continue;
+        const auto* words =
+            reinterpret_cast<const uint32_t*>(from.bulk(first + cell0)) + channel * 2 + cell0 % kKvGroupCells / kCells;
+        const uint32_t codes[2] = {__ldg(words), __ldg(words + 2)};
+        const auto* scales = reinterpret_cast<const uint32_t*>(from.scales(first + cell0) + channel);
+        const __half2 both = as_half2(__ldg(scales));
+#pragma unroll
+        for (int i = 0; i < kCells; ++i) {
+            if ((wanted >> i & 1u) == 0) continue;
+            auto* to = reinterpret_cast<uint32_t*>(tile + (cell0 + i) * kTilePitch + channel);
+            *to = channel_pair(codes[0], codes[1], i, both);
         }
     }
 }
 
 // Cells [first, first + cells) to tile[cells][kTilePitch], by all threads of the block. `origin(cell)`: none leaves
-// zeros. `f`: the format, or kAnyFormat.
-template <KvFormat f, int cells, class OriginOf>
+// zeros. `f`: the format, or kAnyFormat. A thread has `together` blocks of 32 values under way at once.
+template <KvFormat f, int cells, int together = 1, class OriginOf>
 __device__ inline void fill_tile(const Source& from, int64_t first, const Tables& tables, OriginOf&& origin,
                                  f16_bits* tile) {
     constexpr int kBlocks = kRowDim / 32;
     const bool channels = f == kAnyFormat ? from.side.per_channel : f == KvFormat::q2c;
 #pragma unroll 1
-    for (int unit = threadIdx.x; unit < cells * kBlocks; unit += blockDim.x) {
-        const int block = unit % kBlocks;
-        const int64_t cell = first + unit / kBlocks;
-        const Origin source = origin(cell);
-        if (channels && source == Origin::bulk) continue;
-        uint4 values[4] = {};
-        if (source == Origin::bulk) bulk_block<f>(from, cell, block, tables, values);
-        if (source == Origin::copy) copied_block(from, cell, block, values);
-        auto* to = reinterpret_cast<uint4*>(tile + unit / kBlocks * kTilePitch + 32 * block);
+    for (int unit0 = threadIdx.x; unit0 < cells * kBlocks; unit0 += together * blockDim.x) {
+        uint4 values[together][4] = {};
+        Origin sources[together];
 #pragma unroll
-        for (int i = 0; i < 4; ++i) to[i] = values[i];
+        for (int i = 0; i < together; ++i) {
+            const int unit = unit0 + i * blockDim.x;
+            const int64_t cell = first + unit / kBlocks;
+            sources[i] = unit < cells * kBlocks ? origin(cell) : Origin::none;
+            if (sources[i] == Origin::bulk && !channels) bulk_block<f>(from, cell, unit % kBlocks, tables, values[i]);
+            if (sources[i] == Origin::copy) copied_block(from, cell, unit % kBlocks, values[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < together; ++i) {
+            const int unit = unit0 + i * blockDim.x;
+            if (unit >= cells * kBlocks || (channels && sources[i] == Origin::bulk)) continue;
+            auto* to = reinterpret_cast<uint4*>(tile + unit / kBlocks * kTilePitch + 32 * (unit % kBlocks));
+#pragma unroll
+            for (int j = 0; j < 4; ++j) to[j] = values[i][j];
+        }
     }
     if constexpr (f == kAnyFormat || f == KvFormat::q2c) {
-        if (channels) fill_channels<cells>(from, first, tables, origin, tile);
+        if (channels) fill_channels<cells>(from, first, origin, tile);
     }
 }
 

@@ -150,7 +150,9 @@ cudaGraphExec_t CudaBackend::record(const std::function<void()>& work) {
     cudaGraph_t graph = nullptr;
     cudaGraphExec_t executable = nullptr;
     if (cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal) == cudaSuccess) {
+        recording_ = true;
         work();
+        recording_ = false;
         if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess && graph != nullptr) {
             if (cudaGraphInstantiate(&executable, graph, 0) != cudaSuccess) executable = nullptr;
             (void)cudaGraphDestroy(graph);

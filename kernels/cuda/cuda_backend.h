@@ -95,7 +95,8 @@ class CudaBackend final : public Backend {
     Buffer scratch_;
     int64_t position_ = -1;
     std::optional<Error> refused_;  // scratch that could not be had
-    std::vector<Record> records_;   // the newest last
+    bool recording_ = false;
+    std::vector<Record> records_;  // the newest last
     std::vector<uint64_t> last_key_;
 };
 

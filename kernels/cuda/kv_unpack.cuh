@@ -15,9 +15,7 @@ inline constexpr KvFormat kAnyFormat = static_cast<KvFormat>(255);
 
 constexpr bool is_plain(KvFormat f) { return f == KvFormat::f16 || f == KvFormat::bf16; }
 constexpr bool has_nibble_pairs(KvFormat f) { return f == KvFormat::q4_0 || f == KvFormat::q4r || f == KvFormat::q6_0; }
-constexpr bool uses_tables(KvFormat f) {
-    return f == kAnyFormat || f == KvFormat::q4_nl || f == KvFormat::q2c || f == KvFormat::q2t;
-}
+constexpr bool uses_tables(KvFormat f) { return f == kAnyFormat || f == KvFormat::q4_nl || f == KvFormat::q2t; }
 // 32-bit words that 32 values take.
 constexpr int words_of_32(KvFormat f) {
     switch (f) {
@@ -153,6 +151,15 @@ __device__ inline void unpack_cell(const uint32_t* words, int unit, __half2 scal
             out[j] = half2_bits(__hmul2_rn(as_half2(tables.two_bits[codes >> (4 * j) & 15u]), scale));
         }
     }
+}
+
+// Two channels of q2c, from their words of 16 cells: cell i of both.
+__device__ inline uint32_t channel_pair(uint32_t first, uint32_t second, int i, __half2 scales) {
+    const uint32_t doubled = (2 * i >= 1 ? first >> (2 * i - 1) : first << 1) & 6u;
+    const uint32_t other = __funnelshift_r(second, second, 2 * i + 32 - 9) & 0x600u;
+    // Four nibbles say which bytes of the levels the pair consists of. FP16: -1.510, -0.4528, 0.4528, 1.510.
+    const uint32_t levels = __byte_perm(0xb73fbe0au, 0x3e0a373fu, (doubled | other) * 17 + 0x1010u);
+    return half2_bits(__hmul2_rn(as_half2(levels), scales));
 }
 
 // Pairs (j, j + 4) of eight numbers from pairs (2j, 2j + 1), and back.

@@ -32,29 +32,33 @@ __device__ void few_rows(const FewTokens::Target& target, int64_t first_row, con
     const int lane = threadIdx.x % kWarp;
     const DeviceMatrix& w = target.w;
     float sums[rows][tokens] = {};
-    for (int64_t column = lane * 8; column < w.cols; column += kWarp * 8) {
-        float inputs[tokens][8];
-        const bool whole = column + 8 <= w.cols;
-#pragma unroll
-        for (int t = 0; t < tokens; ++t) {
-#pragma unroll
-            for (int i = 0; i < 8; ++i) {
-                inputs[t][i] = whole || column + i < w.cols ? x[t * x_stride + column + i] : 0.0f;
-            }
-        }
-#pragma unroll
-        for (int r = 0; r < rows; ++r) {
-            const int64_t row = min(first_row + r, w.rows - 1);
-            float values[8];
-            const float scale = codes_at<type>(w, w.data + row * w.row_bytes, column, values);
+    const auto add = [&](auto wide) {
+#pragma unroll(rows == 1 && tokens == 1 ? 8 : 1)
+        for (int64_t column = lane * 8; column < w.cols; column += kWarp * 8) {
+            float inputs[tokens][8];
 #pragma unroll
             for (int t = 0; t < tokens; ++t) {
-                float part = 0;
+                inputs_at<decltype(wide)::value>(x + t * x_stride, column, w.cols, inputs[t]);
+            }
 #pragma unroll
-                for (int i = 0; i < 8; ++i) part = fmaf(values[i], inputs[t][i], part);
-                sums[r][t] = fmaf(scale, part, sums[r][t]);
+            for (int r = 0; r < rows; ++r) {
+                const int64_t row = min(first_row + r, w.rows - 1);
+                float values[8];
+                const float scale = codes_at<type>(w, w.data + row * w.row_bytes, column, values);
+#pragma unroll
+                for (int t = 0; t < tokens; ++t) {
+                    float part = 0;
+#pragma unroll
+                    for (int i = 0; i < 8; ++i) part = fmaf(values[i], inputs[t][i], part);
+                    sums[r][t] = fmaf(scale, part, sums[r][t]);
+                }
             }
         }
+    };
+    if (w.cols % 8 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0 && x_stride % 4 == 0) {
+        add(std::true_type());
+    } else {
+        add(std::false_type());
     }
 #pragma unroll
     for (int r = 0; r < rows; ++r) {

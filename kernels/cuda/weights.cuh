@@ -180,20 +180,43 @@ __device__ inline void with_weight_type(WeightType type, Run&& run) {
     }
 }
 
+// Eight columns of x[cols]; `wide`: x starts at a multiple of 16 bytes and has a multiple of 8 of them.
+template <bool wide>
+__device__ inline void inputs_at(const float* x, int64_t column, int64_t cols, float (&inputs)[8]) {
+    if constexpr (wide) {
+        const auto* at = reinterpret_cast<const float4*>(x + column);
+        const float4 a = at[0];
+        const float4 b = at[1];
+        inputs[0] = a.x, inputs[1] = a.y, inputs[2] = a.z, inputs[3] = a.w;
+        inputs[4] = b.x, inputs[5] = b.y, inputs[6] = b.z, inputs[7] = b.w;
+    } else {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) inputs[i] = column + i < cols ? x[column + i] : 0.0f;
+    }
+}
+
 // The warp's dot product of a weight row with x[cols], the same in every lane. Lanes take eight columns in turn.
 template <WeightType type>
 __device__ inline float row_dot(const DeviceMatrix& w, int64_t row, const float* x) {
     const unsigned char* data = w.data + row * w.row_bytes;
     float sum = 0;
-    for (int64_t column = threadIdx.x % kWarp * 8; column < w.cols; column += kWarp * 8) {
-        float values[8];
-        const float scale = codes_at<type>(w, data, column, values);
-        float part = 0;
+    const auto add = [&](auto wide) {
+#pragma unroll 4
+        for (int64_t column = threadIdx.x % kWarp * 8; column < w.cols; column += kWarp * 8) {
+            float values[8];
+            float inputs[8];
+            const float scale = codes_at<type>(w, data, column, values);
+            inputs_at<decltype(wide)::value>(x, column, w.cols, inputs);
+            float part = 0;
 #pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            if (column + i < w.cols) part = fmaf(values[i], x[column + i], part);
+            for (int i = 0; i < 8; ++i) part = fmaf(values[i], inputs[i], part);
+            sum = fmaf(scale, part, sum);
         }
-        sum = fmaf(scale, part, sum);
+    };
+    if (w.cols % 8 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0) {
+        add(std::true_type());
+    } else {
+        add(std::false_type());
     }
     return warp_sum(sum);
 }
