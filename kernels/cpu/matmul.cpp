@@ -19,10 +19,11 @@ constexpr int kMinTokensPerPart = 48;
 
 // values[rows][cols] of w's rows from `first_row` on, times the scales of their blocks.
 void scale_blocks(const Matrix& w, int64_t first_row, int64_t rows, float* values) {
-    const int block = weight_type_spec(w.type).block_values;
+    const int width = weight_type_spec(w.type).block_values;
     for (int64_t row = first_row; row < first_row + rows; ++row) {
         const auto* scales = reinterpret_cast<const float*>(w.scale_row(row));
-        for (int64_t col = 0; col < w.cols; ++values, ++col) *values *= scales[col / block];
+        for (int64_t block = 0; block < w.row_blocks(); ++block, values += width)
+            for (int i = 0; i < width; ++i) values[i] *= scales[block];
     }
 }
 

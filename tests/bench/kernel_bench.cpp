@@ -80,9 +80,10 @@ class Region {
 
     Matrix next(WeightType type, int64_t rows, int64_t cols) {
         Matrix matrix = {type, nullptr, rows, cols};
-        const auto size = static_cast<size_t>(matrix.bytes() + 63) / 64 * 64;
+        const auto size = static_cast<size_t>(matrix.bytes() + matrix.scale_bytes() + 63) / 64 * 64;
         if (at_ + size > bytes_.size()) at_ = 0;
         matrix.data = bytes_.data() + at_;
+        matrix.block_scales = matrix.data + matrix.bytes();
         at_ += size;
         return matrix;
     }
@@ -139,7 +140,9 @@ class Bench {
             gb_per_s_ = region.measure_gb_per_s(pool_);
             fmt::print("\n{}: reading {} MiB: {:.1f} GB/s\n", shape.name, shape.region_bytes >> 20, gb_per_s_);
             for (const int tokens : {1, 4, 16, 512}) {
-                for (const WeightType type : {WeightType::bf16, WeightType::q8_0, WeightType::q4_k, WeightType::q6_k}) {
+                for (const WeightType type :
+                     {WeightType::bf16, WeightType::q8_0, WeightType::f8_e4m3, WeightType::f8_e4m3_blocks,
+                      WeightType::q4_k, WeightType::q6_k, WeightType::nvfp4_apart}) {
                     if (shape.hidden % weight_type_spec(type).block_values != 0) continue;
                     for (const auto& rows : shape.projections) matmul(shape, region, type, rows, shape.hidden, tokens);
                     matmul(shape, region, type, {shape.hidden}, shape.out_cols, tokens);
