@@ -14,6 +14,7 @@
 #include "models/hybrid/placed_weights.h"
 #include "models/model.h"
 #include "models/safetensors/checkpoint.h"
+#include "tests/support/compare.h"
 #include "tests/support/paths.h"
 #include "tests/support/safetensors_writer.h"
 #include "tests/support/sequence.h"
@@ -187,7 +188,12 @@ TEST_P(QuantisedFolderTest, LogitsAreThoseOfTheSameWeightsInF32) {
         const auto backend = reference ? make_reference_backend() : make_cpu_backend(2, detect_cpu_isa());
         const std::vector<float> want = logits_of(**plain, *backend, ids);
         EXPECT_GT(*std::max_element(want.begin(), want.end()), 0.1f);
-        EXPECT_EQ(logits_of(**quantised, *backend, ids), want) << backend->name();
+        const std::vector<float> got = logits_of(**quantised, *backend, ids);
+        // The fast back end rounds what NVFP4 is multiplied with to 8 bits.
+        const double bound = reference || GetParam() == Layout::fp8 ? 0 : 0.15;
+        const auto tokens = static_cast<int64_t>(ids.size());
+        EXPECT_TRUE(within(got, want, bound, {{"token", tokens}, {"logit", (*plain)->config.vocab}}))
+            << backend->name();
     }
 }
 
