@@ -25,6 +25,7 @@
 #include "kernels/base/thread_pool.h"
 #include "kernels/kv_format.h"
 #include "kernels/matrix.h"
+#include "kernels/sampling.h"
 
 namespace octavo {
 
@@ -143,12 +144,19 @@ struct Moe {
     float* y = nullptr;                    // [T][hidden], added to
 };
 
+// What a back end takes for itself, for memory plans.
+struct BackendBytes {
+    int64_t scratch = 0;  // as it has grown so far; on the CPU, pages that no operation has touched are not taken yet
+    int64_t code = 0;     // kernels loaded so far and what the driver keeps for them; 0: no matter
+};
+
 class Backend {
   public:
     virtual ~Backend() = default;
 
     virtual std::string name() const = 0;  // for people: "cpu, avx512, 2 threads"
     virtual Memory& memory() = 0;
+    virtual BackendBytes own_bytes() { return {}; }
     // Whether matrices of this type, with or without a scale of their own, may be given to it.
     virtual bool reads(const Matrix&) const { return true; }
     // Waits for everything that was asked for, and tells what went wrong since the last call: ErrorKind::device, or
@@ -187,6 +195,9 @@ class Backend {
     // `source` lies in memory() too.
     virtual void gather_columns(const float* x, int tokens, int64_t x_stride, std::span<const int32_t> source,
                                 float* y) = 0;
+    // Whether it has `sample`: worth while where logits are far from ordinary memory.
+    virtual bool samples() const { return false; }
+    virtual void sample(const Sampling& op) { (void)op; }
 };
 
 std::unique_ptr<Backend> make_reference_backend();

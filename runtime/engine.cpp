@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/base/memory_error.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/host_arrays.h"
 #include "models/hybrid/placed_weights.h"
@@ -20,6 +21,8 @@
 
 namespace octavo {
 namespace {
+
+constexpr int64_t kMiB = int64_t{1} << 20;
 
 // No exception leaves the engine's thread: libraries below may throw when memory runs out.
 template <class Work>
@@ -64,11 +67,11 @@ Result<std::unique_ptr<Backend>> open_backend_on_host_arrays(const DeviceOptions
 class Engine::Worker {
   public:
     Worker(std::shared_ptr<const Model> model, const SessionOptions& options, std::unique_ptr<Backend> backend,
-           std::string backend_note)
+           std::string gpu_refusal)
         : model_(std::move(model)),
           options_(options),
           backend_(std::move(backend)),
-          backend_note_(std::move(backend_note)) {}
+          gpu_refusal_(std::move(gpu_refusal)) {}
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
 
@@ -86,7 +89,6 @@ class Engine::Worker {
 
     Status start() {
         const Memory& memory = backend_->memory();
-        info_.place = memory.place();
         info_.free_bytes = memory.free_bytes();
         Result<PlacedWeights> weights = place_weights(model_->config, model_->weights, *backend_);
         if (!weights) return weights.error();
@@ -98,16 +100,31 @@ class Engine::Worker {
         Result<std::unique_ptr<Session>> first = Session::create(model_->config, *forward_, options_);
         if (!first) return first.error();
         info_.device = memory.on_host() ? "cpu" : "cuda";
-        info_.backend = backend_->name() + backend_note_;
+        info_.backend = backend_->name() + (gpu_refusal_.empty() ? "" : ", not the GPU: " + gpu_refusal_);
+        info_.gpu_refusal = gpu_refusal_;
         info_.scheme = kv_scheme_name(options_.kv.scheme);
         info_.kv = options_.kv;
         info_.equalise = options_.equalise;
         info_.context_length = (*first)->context_length();
         info_.bytes_per_token = (*first)->cache().bytes_per_token();
-        info_.workspace_bytes = forward_->workspace_bytes();
+        if (!memory.on_host()) {
+            if (Status status = rehearse(**first); !status) return status;
+        }
+        const BackendBytes own = backend_->own_bytes();
+        info_.memory.place = memory.place();
+        info_.memory.page_bytes = static_cast<int64_t>(memory.page_bytes());
+        info_.memory.weight_bytes = static_cast<int64_t>(weights_.copy.bytes());
+        info_.memory.workspace_bytes = forward_->workspace_bytes();
+        info_.memory.scratch_bytes = own.scratch;
+        info_.memory.code_bytes = own.code;
+        info_.least_budget_bytes = (static_cast<int64_t>(memory.taken_bytes()) / kMiB + 1) * kMiB;
+        if (Status status = memory.room_for(1, "conversations"); !status) return status;
         thread_ = std::thread([this] { work(); });
         return {};
     }
+
+    // Of kernels, also where `start` failed.
+    int64_t loaded_bytes() { return backend_->own_bytes().code; }
 
     const Model& model() const { return *model_; }
     const EngineInfo& info() const { return info_; }
@@ -164,6 +181,25 @@ class Engine::Worker {
     }
 
   private:
+    // The first tokens load a device's kernels, and its scratch grows to what they need: so that comes before anybody
+    // waits or asks where the memory is.
+    Status rehearse(Session& session) {
+        const int64_t tokens = std::min<int64_t>(options_.prefill_chunk, session.context_length() - 2);
+        if (tokens < 1) return {};
+        const std::vector<int32_t> ids(static_cast<size_t>(tokens), 0);
+        Job job;
+        if (Result<PrefillReport> report = session.prefill(ids, {}, job); !report) return report.error();
+        SamplerOptions every_filter;
+        every_filter.top_k = 20;
+        every_filter.top_p = 0.9f;
+        every_filter.repeat_penalty = 1.1f;
+        Sampler sampler(every_filter);
+        for (int i = 0; i < 2; ++i) {  // the second time, a pass is recorded
+            if (Result<int32_t> id = session.decode_and_sample(0, sampler); !id) return id.error();
+        }
+        return session.fetch_logits();
+    }
+
     Result<PreparedPrompt> prepare(const GenerateRequest& request) const {
         if (const auto* chat = std::get_if<ChatPrompt>(&request.prompt)) return prepare_prompt(*model_, *chat);
         PreparedPrompt prompt;
@@ -191,7 +227,7 @@ class Engine::Worker {
     SessionOptions options_;
     EngineInfo info_;
     std::unique_ptr<Backend> backend_;
-    std::string backend_note_;
+    std::string gpu_refusal_;
     PlacedWeights weights_;
     std::optional<Forward> forward_;
     std::map<std::string, std::unique_ptr<Session>> sessions_;
@@ -205,18 +241,52 @@ class Engine::Worker {
 };
 
 Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> model, const EngineOptions& options) {
-    Result<std::unique_ptr<Backend>> backend = open_backend(options);
-    if (!backend) return backend.error();
-    const bool on_host = (*backend)->memory().on_host();
-    Result<std::unique_ptr<Engine>> engine = create(model, options, std::move(*backend), {});
-    const bool too_large = !engine && engine.error().kind == ErrorKind::memory;
-    if (!too_large || on_host || options.device != DeviceChoice::automatic) return engine;
+    std::string gpu_refusal;
+    if (options.device != DeviceChoice::cpu) {
+        bool opened = false;
+        const auto open = [&](int64_t budget_bytes) {
+            Result<std::unique_ptr<Backend>> cuda = make_cuda_backend({.budget_bytes = budget_bytes});
+            opened = opened || cuda;
+            return cuda;
+        };
+        Result<std::unique_ptr<Engine>> engine = create_within_budget(model, options, open);
+        const bool not_for_it =
+            !engine && (engine.error().kind == ErrorKind::memory || engine.error().kind == ErrorKind::input);
+        if (options.device == DeviceChoice::cuda || (opened && !not_for_it)) return engine;
+        if (opened) gpu_refusal = engine.error().message;
+    }
     DeviceOptions cpu = options;
     cpu.device = DeviceChoice::cpu;
-    backend = open_backend(cpu);
+    Result<std::unique_ptr<Backend>> backend = open_backend(cpu);
     if (!backend) return backend.error();
-    return create(std::move(model), options, std::move(*backend),
-                  fmt::format(", not the GPU: {}", engine.error().message));
+    return create(std::move(model), options, std::move(*backend), std::move(gpu_refusal));
+}
+
+Result<std::unique_ptr<Engine>> Engine::create_within_budget(std::shared_ptr<const Model> model,
+                                                             const EngineOptions& options, const OpenDevice& open) {
+    const int64_t budget = options.gpu_budget_bytes;
+    int64_t loaded_bytes = 0;  // kernels that an engine which did not fit has left in the process
+    const auto start = [&](int64_t budget_bytes) -> Result<std::unique_ptr<Engine>> {
+        Result<std::unique_ptr<Backend>> backend = open(budget_bytes);
+        if (!backend) return backend.error();
+        auto worker = std::make_unique<Worker>(model, options.session, std::move(*backend), std::string());
+        if (Status status = worker->start(); !status) {
+            loaded_bytes = worker->loaded_bytes();
+            return status.error();
+        }
+        return std::unique_ptr<Engine>(new Engine(std::move(worker)));
+    };
+    Result<std::unique_ptr<Engine>> engine = start(budget);
+    if (engine || budget == 0 || engine.error().kind != ErrorKind::memory) return engine;
+    // What works is best found by doing it.
+    const Result<std::unique_ptr<Engine>> without_budget = start(0);
+    if (!without_budget) return engine;
+    const EngineInfo& info = (*without_budget)->info();
+    const int64_t least_mib = (info.least_budget_bytes + loaded_bytes + kMiB - 1) / kMiB;
+    return Error{ErrorKind::memory,
+                 fmt::format("The GPU budget of {} is too small for this model with a KV cache in {}: {} MiB is the "
+                             "smallest that works, and longer conversations need more; raise --gpu-budget.",
+                             format_bytes(static_cast<uint64_t>(budget)), info.scheme, least_mib)};
 }
 
 Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> model, const EngineOptions& options,
@@ -225,9 +295,9 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> mode
 }
 
 Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> model, const EngineOptions& options,
-                                               std::unique_ptr<Backend> backend, std::string backend_note) {
+                                               std::unique_ptr<Backend> backend, std::string gpu_refusal) {
     auto worker =
-        std::make_unique<Worker>(std::move(model), options.session, std::move(backend), std::move(backend_note));
+        std::make_unique<Worker>(std::move(model), options.session, std::move(backend), std::move(gpu_refusal));
     if (Status status = worker->start(); !status) return status.error();
     return std::unique_ptr<Engine>(new Engine(std::move(worker)));
 }

@@ -14,6 +14,7 @@
 #include "kernels/backend.h"
 #include "models/model.h"
 #include "runtime/generation.h"
+#include "runtime/memory_plan.h"
 #include "runtime/session.h"
 
 namespace octavo {
@@ -39,22 +40,24 @@ struct EngineOptions : DeviceOptions {
 
 // What was chosen, in words and numbers for a person.
 struct EngineInfo {
-    std::string device;      // "cpu", "cuda"
-    std::string backend;     // "cpu, avx512, 2 threads", and why not the GPU where that was tried
-    std::string_view place;  // where weights, cache and state are: "cpu", "gpu"
-    size_t free_bytes = 0;   // that could still be taken there before the engine did; 0: not known
+    std::string device;   // "cpu", "cuda"
+    std::string backend;  // "cpu, avx512, 2 threads", and why not the GPU where that was tried
+    EngineMemory memory;
+    size_t free_bytes = 0;           // that could still be taken at memory.place before the engine did; 0: not known
+    int64_t least_budget_bytes = 0;  // of a GPU, for the first tokens of a conversation; whole MiB; 0: not counted
+    std::string gpu_refusal;         // why not the GPU, where that was tried
     std::string scheme;
     KvSettings kv;  // what new conversations start with
     KvEqualise equalise = KvEqualise::off;
     int64_t context_length = 0;
     int64_t bytes_per_token = 0;
-    int64_t workspace_bytes = 0;
 };
 
 class Engine {
   public:
-    // ErrorKind::usage for a context longer than the model's, device for a device that is not there, memory. With
-    // DeviceChoice::automatic a model that does not fit the GPU runs on the CPU.
+    // ErrorKind::usage for a context longer than the model's, device for a device that is not there, memory: a GPU
+    // budget that is too small is refused with the smallest that works. With DeviceChoice::automatic a model that does
+    // not fit the GPU runs on the CPU.
     static Result<std::unique_ptr<Engine>> create(std::shared_ptr<const Model> model, const EngineOptions& options);
     // The same on a given back end, for tests and measurements; options.device is only a name then.
     static Result<std::unique_ptr<Engine>> create(std::shared_ptr<const Model> model, const EngineOptions& options,
@@ -80,10 +83,15 @@ class Engine {
         return outcome;
     }
 
+    // The same within options.gpu_budget_bytes on a device that `open` opens with a budget (0: none), once or twice.
+    using OpenDevice = std::function<Result<std::unique_ptr<Backend>>(int64_t budget_bytes)>;
+    static Result<std::unique_ptr<Engine>> create_within_budget(std::shared_ptr<const Model> model,
+                                                                const EngineOptions& options, const OpenDevice& open);
+
   private:
     class Worker;
     static Result<std::unique_ptr<Engine>> create(std::shared_ptr<const Model> model, const EngineOptions& options,
-                                                  std::unique_ptr<Backend> backend, std::string backend_note);
+                                                  std::unique_ptr<Backend> backend, std::string gpu_refusal);
     explicit Engine(std::unique_ptr<Worker> worker);
     Status run_and_wait(const std::string& conversation, const std::function<void(Session&)>& work);
 

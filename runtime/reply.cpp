@@ -83,15 +83,15 @@ class ReplyText {
 // Samples and decodes; the session holds the prompt and its logits.
 Result<StopReason> write_tokens(Session& session, const GenerateRequest& request, Job& job, ReplyText& text) {
     Sampler sampler(request.sampler);
+    Result<int32_t> id = sampler.sample(session.logits(), session.tokens());
     for (int64_t count = 0;;) {
-        if (job.cancelled()) return StopReason::cancelled;
-        Result<int32_t> id = sampler.sample(session.logits(), session.tokens());
         if (!id) return id.error();
+        if (job.cancelled()) return StopReason::cancelled;
         if (text.ends_turn(*id)) return StopReason::end_of_turn;
         text.feed(*id);
         if (++count == request.max_tokens) return StopReason::max_tokens;
         if (session.position() == session.context_length()) return StopReason::context_full;
-        if (Status status = session.decode(*id); !status) return status.error();
+        id = session.decode_and_sample(*id, sampler);
     }
 }
 
@@ -118,6 +118,7 @@ Result<GenerationReport> write_reply(const Model& model, Session& session, const
     ReplyText text(model, request, writer, report);
     Result<StopReason> stop = write_tokens(session, request, writer.job(), text);
     if (!stop) return stop.error();
+    if (Status status = session.fetch_logits(); !status) return status.error();
     text.finish();
     report.stop = *stop;
     report.decode_seconds = seconds_since(decode_start);

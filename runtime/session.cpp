@@ -144,6 +144,36 @@ Status Session::decode(int32_t id) {
     return {};
 }
 
+Result<int32_t> Session::decode_and_sample(int32_t id, Sampler& sampler) {
+    if (!forward_->samples()) {
+        if (Status status = decode(id); !status) return status.error();
+        return sampler.sample(logits(), tokens_);
+    }
+    if (Status status = check({&id, 1}, position()); !status) return status.error();
+    if (Status status = cache_.commit(position() + 1); !status) return status.error();
+    DrawInput input;
+    sampler.fill(input, config_->vocab, tokens_, id);
+    const Result<int32_t> next = forward_->run_and_sample(id, position(), views_, sampler.rule(), input);
+    if (!next) {
+        clear();  // as in run_pass
+        return next.error();
+    }
+    tokens_.push_back(id);
+    logits_valid_ = false;
+    logits_on_device_ = true;
+    if (at_interval() && fetch_logits()) (void)checkpoint_here(CheckpointKind::interval);
+    return Sampler::checked(*next);
+}
+
+Status Session::fetch_logits() {
+    if (!logits_on_device_) return {};
+    logits_on_device_ = false;
+    forward_->fetch_logits(logits_.as<float>());
+    const Status status = forward_->backend().finish();
+    logits_valid_ = static_cast<bool>(status);
+    return status;
+}
+
 Status Session::append(std::span<const int32_t> ids, int64_t logit_rows, const LogitSink& sink, Job& job) {
     const auto vocab = static_cast<int64_t>(config_->vocab);
     const auto total = static_cast<int64_t>(ids.size());
@@ -249,13 +279,13 @@ Result<PrefillReport> Session::rebuild(Job& job) {
     };
     swap_state();
     tokens_.clear();
-    logits_valid_ = false;
+    logits_valid_ = logits_on_device_ = false;
     Result<PrefillReport> report = prefill(ids, anchors, job);
     if (report && !report->cancelled) return report;
 
     swap_state();  // back to what was there, but for the logits: they are read again when they are wanted
     tokens_ = ids;
-    logits_valid_ = false;
+    logits_valid_ = logits_on_device_ = false;
     if (!report) return report.error();
     return Error{ErrorKind::cancelled, "Rebuilding the KV cache was cancelled; the cache is as it was."};
 }
@@ -312,7 +342,7 @@ Status Session::rewind(int64_t position) {
     if (position == this->position()) return {};
     const Checkpoint* checkpoint = checkpoints_.at(position);
     assert(position == 0 || checkpoint != nullptr);
-    logits_valid_ = false;
+    logits_valid_ = logits_on_device_ = false;
     if (checkpoint != nullptr) {
         recurrent_.load(checkpoint->state.data());
         if (checkpoint->kv_generation == cache_.generation()) {
@@ -336,6 +366,7 @@ Status Session::rewind(int64_t position) {
 }
 
 Status Session::run_pass(std::span<const int32_t> ids, int logit_rows, float* logits) {
+    logits_on_device_ = false;
     if (Status status = forward_->run(ids, position(), views_, logit_rows, logits); !status) {
         clear();  // the state is undefined now; the next prompt starts from the beginning
         return status;

@@ -5,7 +5,7 @@
 // Deterministic: the same calls give the same bits. Differently split prompts agree up to rounding.
 //
 // Threads: one thread at a time (the engine's).
-// Non-goals: no text, no sampling; one sequence only.
+// Non-goals: no text; one sequence only.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@
 #include "runtime/checkpoint.h"
 #include "runtime/kv/kv_cache.h"
 #include "runtime/recurrent_state.h"
+#include "runtime/sampler.h"
 
 namespace octavo {
 
@@ -65,6 +66,10 @@ class Session {
 
     // Appends one token; logits() are then those after it. The same errors.
     Status decode(int32_t id);
+    // The same, and the token that `sampler` picks after it. Where the back end samples, logits() stay on the device:
+    // fetch_logits() brings them, as long as no other session has run since.
+    Result<int32_t> decode_and_sample(int32_t id, Sampler& sampler);
+    Status fetch_logits();
 
     // Appends ids in passes of at most prefill_chunk tokens and hands out the logits of the last `logit_rows` tokens in
     // order: sink(position of the first row, rows, logits[rows][vocab]). For parity checks and measurements.
@@ -141,6 +146,7 @@ class Session {
     int64_t masked_cells_ = 0;
     Buffer logits_;  // [vocab]
     bool logits_valid_ = false;
+    bool logits_on_device_ = false;  // of the last token, and not in logits_
     CheckpointStore checkpoints_;
 };
 

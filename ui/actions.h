@@ -105,6 +105,10 @@ struct RescanModelFolders {};
 struct SetDevice {
     std::string id;
 };
+struct SetGpuBudget {
+    int64_t bytes = 0;  // 0: what is free
+};
+struct ApplyGpuBudget {};  // load the model again within it
 // The KV cache: what would a choice cost, and do it.
 struct PriceKv {
     KvChoice choice;
@@ -167,17 +171,19 @@ struct Quit {};
 
 }  // namespace action
 
-using Action = std::variant<
-    action::NewConversation, action::OpenConversation, action::SearchConversations, action::RenameConversation,
-    action::DeleteConversation, action::RestoreConversation, action::ExportConversation, action::ImportConversations,
-    action::DraftChanged, action::SendMessage, action::CancelEdit, action::AttachFile, action::AttachText,
-    action::DetachFile, action::DropFiles, action::Stop, action::RetryReply, action::EditMessage, action::DeleteMessage,
-    action::ShowSibling, action::ContinueReply, action::DropOldestTurns, action::LoadModel, action::CancelLoad,
-    action::PickModel, action::PickModelFolder, action::RemoveModelFolder, action::RescanModelFolders,
-    action::SetDevice, action::PriceKv, action::ApplyKv, action::DiscardKv, action::RebuildKv, action::SetHeadroom,
-    action::StartRecall, action::StopRecall, action::OpenRecallRun, action::DeleteRecallRun, action::ExportRecallRun,
-    action::SetSampling, action::OpenFolder, action::ChooseFile, action::CloseFileBrowser, action::UseExample,
-    action::DismissWelcome, action::DismissNotice, action::OpenLink, action::SetLayout, action::Quit>;
+using Action =
+    std::variant<action::NewConversation, action::OpenConversation, action::SearchConversations,
+                 action::RenameConversation, action::DeleteConversation, action::RestoreConversation,
+                 action::ExportConversation, action::ImportConversations, action::DraftChanged, action::SendMessage,
+                 action::CancelEdit, action::AttachFile, action::AttachText, action::DetachFile, action::DropFiles,
+                 action::Stop, action::RetryReply, action::EditMessage, action::DeleteMessage, action::ShowSibling,
+                 action::ContinueReply, action::DropOldestTurns, action::LoadModel, action::CancelLoad,
+                 action::PickModel, action::PickModelFolder, action::RemoveModelFolder, action::RescanModelFolders,
+                 action::SetDevice, action::SetGpuBudget, action::ApplyGpuBudget, action::PriceKv, action::ApplyKv,
+                 action::DiscardKv, action::RebuildKv, action::SetHeadroom, action::StartRecall, action::StopRecall,
+                 action::OpenRecallRun, action::DeleteRecallRun, action::ExportRecallRun, action::SetSampling,
+                 action::OpenFolder, action::ChooseFile, action::CloseFileBrowser, action::UseExample,
+                 action::DismissWelcome, action::DismissNotice, action::OpenLink, action::SetLayout, action::Quit>;
 
 using Actions = std::vector<Action>;
 

@@ -49,8 +49,7 @@ std::vector<SchemeRow> scheme_rows(const Engine& engine, const SessionOptions& s
         if (row.supported) {
             row.bytes_per_token = kv_bytes_per_token(shape, settings.scheme);
             row.tokens_per_gib = kv_tokens_in(kGiB, shape, settings.scheme);
-            row.max_context =
-                largest_context(engine.model(), session, settings, engine.info().workspace_bytes, free_bytes);
+            row.max_context = largest_context(engine.model(), session, settings, engine.info().memory, free_bytes);
         }
         rows.push_back(std::move(row));
     }
@@ -109,8 +108,8 @@ int run(const Options& options) {
     const EngineInfo& info = (*engine)->info();
     const auto free_bytes = static_cast<int64_t>(info.free_bytes);
     const std::vector<SchemeRow> schemes = scheme_rows(**engine, engine_choice->session, free_bytes);
-    const std::vector<MemoryLine> plan = planned_memory((*engine)->model(), engine_choice->session, info.context_length,
-                                                        info.workspace_bytes, info.place);
+    const std::vector<MemoryLine> plan =
+        planned_memory((*engine)->model(), engine_choice->session, info.context_length, info.memory);
     print_tables(options, **engine, schemes, plan, free_bytes);
     nlohmann::json scheme_list = nlohmann::json::array();
     for (const SchemeRow& row : schemes)

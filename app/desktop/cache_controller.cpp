@@ -260,7 +260,7 @@ void CacheController::fill(KvState& state) const {
     state.other_bytes = std::max<int64_t>(
         0, state.memory_total_bytes - state.memory_free_bytes -
                static_cast<int64_t>(now.machine.own - std::min(now.machine.own, now.machine.own_files)));
-    if (now.info.place != "gpu") return;
+    if (now.info.memory.place != "gpu") return;
     state.memory_name = "GPU memory";  // what the engine may have of it
     state.memory_total_bytes = static_cast<int64_t>(now.info.free_bytes);
     state.memory_free_bytes = state.memory_total_bytes - now.now.other_conversations_bytes;

@@ -192,6 +192,8 @@ class Desktop : public WindowClient {
     void on(const action::RemoveModelFolder& wanted) { model_.remove_folder(wanted.path); }
     void on(action::RescanModelFolders) { model_.rescan(); }
     void on(const action::SetDevice& wanted) { model_.set_device(wanted.id); }
+    void on(const action::SetGpuBudget& wanted) { model_.set_gpu_budget(wanted.bytes); }
+    void on(action::ApplyGpuBudget) { model_.apply_gpu_budget(); }
 
     // The KV cache.
     void on(const action::PriceKv& wanted) { cache_.price(wanted.choice); }
@@ -297,6 +299,7 @@ class Desktop : public WindowClient {
         if (state->transcript.title.empty()) state->transcript.title = list_.title_of(chat_.conversation());
         model_.fill(state->model);
         cache_.fill(state->kv);
+        model_.fill(state->kv.gpu_budget);
         recall_.fill(state->recall);
         browser_.fill(state->file_browser);
         if (model_.loaded()) {

@@ -25,6 +25,7 @@ struct ModelRequest {
     DeviceChoice device = DeviceChoice::automatic;
     int threads = 0;  // 0: one per physical core
     KvEqualise equalise = default_kv_equalise;
+    int64_t gpu_budget_bytes = 0;  // most GPU memory to take; 0: what is free
 };
 
 // The KV cache and the context that a conversation is to have.

@@ -38,7 +38,7 @@ std::vector<MemoryLine> plan(const KvSituation& situation, const KvSettings& set
     SessionOptions options;
     options.kv = settings;
     options.checkpoint_budget_bytes = situation.checkpoint_budget_bytes;
-    return planned_memory(*situation.model, options, tokens, situation.info.workspace_bytes, situation.info.place);
+    return planned_memory(*situation.model, options, tokens, situation.info.memory);
 }
 
 int64_t cache_bytes(const KvSituation& situation, const KvSettings& settings, int64_t tokens) {
@@ -47,11 +47,29 @@ int64_t cache_bytes(const KvSituation& situation, const KvSettings& settings, in
 
 // Checkpoints are left out: they are thinned for lack of memory.
 int64_t needed_bytes(const KvSituation& situation, const KvSettings& settings, int64_t tokens) {
-    return committed(plan(situation, settings, tokens),
-                     [](MemoryLineKind kind) { return kind != MemoryLineKind::checkpoints; });
+    std::vector<MemoryLine> lines = plan(situation, settings, tokens);
+    std::erase_if(lines, [](const MemoryLine& line) { return line.kind == MemoryLineKind::checkpoints; });
+    return committed_bytes_at(situation.info.memory.place, lines);
 }
 
-bool on_gpu(const KvSituation& situation) { return situation.info.place == "gpu"; }
+// The model's own lines are there before the conversation has any.
+bool is_of_model(MemoryLineKind kind) {
+    switch (kind) {
+        case MemoryLineKind::weights:
+        case MemoryLineKind::workspace:
+        case MemoryLineKind::logits:
+        case MemoryLineKind::scratch:
+        case MemoryLineKind::code: return true;
+        case MemoryLineKind::kv_cache:
+        case MemoryLineKind::kv_copies:
+        case MemoryLineKind::recurrent_state:
+        case MemoryLineKind::checkpoints:
+        case MemoryLineKind::draft: return false;
+    }
+    return false;
+}
+
+bool on_gpu(const KvSituation& situation) { return situation.info.memory.place == "gpu"; }
 
 std::string refusal(const KvSituation& situation, const KvChoice& choice, int64_t needed, int64_t budget) {
     return fmt::format(
@@ -104,8 +122,7 @@ std::vector<KvSchemeRow> price_schemes(const KvSituation& situation) {
             row.unavailable = status.error().message;
         } else {
             row.bytes_per_token = kv_bytes_per_token(shape, row.scheme);
-            row.largest_context =
-                largest_context(*situation.model, {}, settings, situation.info.workspace_bytes, budget);
+            row.largest_context = largest_context(*situation.model, {}, settings, situation.info.memory, budget);
             if (row.largest_context < situation.now.tokens)
                 row.unavailable = fmt::format("The conversation has {} tokens already; {} fit.",
                                               group_digits(situation.now.tokens), group_digits(row.largest_context));
@@ -159,16 +176,14 @@ std::vector<MemoryLineState> memory_lines(const KvSituation& situation) {
         state.where = line.where;
         state.planned_bytes = line.committed_bytes;
         state.kind = static_cast<int>(line.kind);
-        // The model's own lines are there before the conversation has any.
-        const bool of_model = line.kind == MemoryLineKind::weights || line.kind == MemoryLineKind::workspace;
-        if (situation.now.memory.empty() && of_model) state.measured_bytes = line.committed_bytes;
+        if (situation.now.memory.empty() && is_of_model(line.kind)) state.measured_bytes = line.committed_bytes;
         for (const MemoryLine& measured : situation.now.memory)
             if (measured.kind == line.kind) state.measured_bytes = measured.committed_bytes;
         lines.push_back(std::move(state));
     }
     if (situation.now.other_conversations_bytes > 0) {
         const int64_t bytes = situation.now.other_conversations_bytes;
-        lines.push_back({"other open conversations", std::string(situation.info.place), bytes, bytes,
+        lines.push_back({"other open conversations", std::string(situation.info.memory.place), bytes, bytes,
                          static_cast<int>(lines.size())});
     }
     return lines;
@@ -178,7 +193,7 @@ int64_t fitting_context(const KvSituation& situation, const KvSettings& settings
     const int64_t longest = situation.model->config.context_length;
     if (situation.machine.total == 0) return longest;  // the system does not say
     const int64_t fits =
-        largest_context(*situation.model, {}, settings, situation.info.workspace_bytes, memory_budget(situation));
+        largest_context(*situation.model, {}, settings, situation.info.memory, memory_budget(situation));
     return std::max<int64_t>(fits, std::min<int64_t>(longest, kStep));
 }
 

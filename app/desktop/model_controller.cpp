@@ -51,13 +51,19 @@ ModelState::Loaded describe(const ModelLoaded& loaded, const std::string& path) 
 ModelController::ModelController(const Services& services, std::function<void()> changed,
                                  ModelFinder::OtherPlaces other_places)
     : services_(services), changed_(std::move(changed)), finder_(services_, changed_, std::move(other_places)) {
+    struct Gpu {
+        std::string problem;
+        int64_t free_bytes = 0;
+    };
     services_.ask_files(
         [] {
             const Result<std::unique_ptr<Backend>> cuda = open_backend({DeviceChoice::cuda, 1});
-            return cuda ? std::string() : cuda.error().message;
+            if (!cuda) return Gpu{cuda.error().message};
+            return Gpu{"", static_cast<int64_t>((*cuda)->memory().free_bytes())};
         },
-        [this](std::string problem) {
-            cuda_problem_ = std::move(problem);
+        [this](Gpu gpu) {
+            cuda_problem_ = std::move(gpu.problem);
+            gpu_bytes_ = gpu.free_bytes;
             changed_();
         });
 }
@@ -66,6 +72,7 @@ void ModelController::remember(const Settings& settings) {
     last_path_ = settings.text("model_path").value_or("");
     device_ = settings.text("device").value_or("auto");
     if (!parse_device(device_)) device_ = "auto";
+    gpu_budget_bytes_ = std::max<int64_t>(0, settings.integer("gpu_budget_bytes").value_or(0));
     finder_.remember(settings);
 }
 
@@ -73,6 +80,7 @@ void ModelController::save() const {
     Settings settings;
     settings.set_text("model_path", last_path_);
     settings.set_text("device", device_);
+    settings.set_integer("gpu_budget_bytes", gpu_budget_bytes_);
     finder_.save_to(settings);
     services_.store.post([settings](Store& store) { return store.save_settings(settings); });
 }
@@ -86,7 +94,8 @@ void ModelController::start(const std::string& path, KvEqualise equalise) {
     equalise_ = equalise;
     error_.clear();
     loading_ = ModelState::Loading{file_name(path), 0, 0, false};
-    services_.engine.load_model({path, device ? *device : DeviceChoice::automatic, 0, equalise});
+    loaded_budget_bytes_ = gpu_budget_bytes_;
+    services_.engine.load_model({path, device ? *device : DeviceChoice::automatic, 0, equalise, gpu_budget_bytes_});
     changed_();
 }
 
@@ -104,6 +113,14 @@ void ModelController::set_device(const std::string& id) {
     if (loaded_) start(path_, loaded_->info.equalise);
     changed_();
 }
+
+void ModelController::set_gpu_budget(int64_t bytes) {
+    gpu_budget_bytes_ = std::max<int64_t>(0, bytes);
+    save();
+    changed_();
+}
+
+void ModelController::apply_gpu_budget() { start(loaded_ ? path_ : last_path_, equalise_); }
 
 void ModelController::add_folder(const std::string& folder) {
     finder_.add_folder(folder);
@@ -176,6 +193,14 @@ void ModelController::fill(EngineState& state) const {
     } else {
         state.phase = EnginePhase::idle;
     }
+}
+
+void ModelController::fill(GpuBudgetState& state) const {
+    state.available = cuda_problem_.empty() && device_ != "cpu";
+    state.bytes = gpu_budget_bytes_;
+    state.most_bytes = std::max(gpu_bytes_, gpu_budget_bytes_);
+    state.applied = gpu_budget_bytes_ == loaded_budget_bytes_ || loading_.has_value();
+    state.refusal = loaded_ ? loaded_->info.gpu_refusal : error_;
 }
 
 std::string ModelController::machine_text() const {

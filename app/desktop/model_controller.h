@@ -29,6 +29,8 @@ class ModelController {
     void load_with(KvEqualise equalise);  // the present file
     void cancel();
     void set_device(const std::string& id);
+    void set_gpu_budget(int64_t bytes);  // counts from the next load on
+    void apply_gpu_budget();             // loads the present file again
     void add_folder(const std::string& folder);
     void remove_folder(const std::string& folder);
     void rescan();
@@ -43,6 +45,7 @@ class ModelController {
 
     void fill(ModelState& state) const;
     void fill(EngineState& state) const;
+    void fill(GpuBudgetState& state) const;
     // One sentence: what this machine has and what fits.
     std::string machine_text() const;
 
@@ -60,6 +63,9 @@ class ModelController {
     std::string error_;
     std::string device_ = "auto";
     std::string cuda_problem_ = "The GPU is being looked for.";
+    int64_t gpu_bytes_ = 0;  // free on the GPU when it was found
+    int64_t gpu_budget_bytes_ = 0;
+    int64_t loaded_budget_bytes_ = 0;  // of the last load
     ModelFinder finder_;
 };
 

@@ -75,23 +75,24 @@ Result<std::shared_ptr<const Model>> ModelLoader::open() {
 
 Result<ModelLoader::Started> ModelLoader::start(std::shared_ptr<const Model> model) {
     report_({"preparing the engine", {}});
-    Result<std::unique_ptr<Backend>> backend = open_backend({request_->device, request_->threads});
-    if (!backend) return backend.error();
+    EngineOptions options;
+    options.device = request_->device;
+    options.threads = request_->threads;
+    options.gpu_budget_bytes = request_->gpu_budget_bytes;
+    options.session.equalise = request_->equalise;
     Started started{nullptr, std::move(model), {}};
     started.notes = started.model->notes;
     if (request_->equalise != KvEqualise::off) {
         report_({"measuring the channels of keys and values", {}});
+        const Result<std::unique_ptr<Backend>> backend = open_backend(options);
+        if (!backend) return backend.error();
         Result<PreparedModel> prepared =
             prepare_channels(started.model, {request_->equalise, 0, user_cache_folder()}, **backend, *job_);
         if (!prepared) return prepared.error();
         started.model = std::move(prepared->model);
         started.notes.insert(started.notes.end(), prepared->notes.begin(), prepared->notes.end());
     }
-    EngineOptions options;
-    options.device = request_->device;
-    options.threads = request_->threads;
-    options.session.equalise = request_->equalise;
-    Result<std::unique_ptr<Engine>> engine = Engine::create(started.model, options, std::move(*backend));
+    Result<std::unique_ptr<Engine>> engine = Engine::create(started.model, options);
     if (!engine) return engine.error();
     started.engine = std::move(*engine);
     return started;

@@ -25,7 +25,7 @@ int64_t memory_need(const ModelSummary& summary) {
     SessionOptions options;
     options.checkpoint_budget_bytes = 0;
     const int64_t tokens = std::min<int64_t>(kPricedTokens, model.config.context_length);
-    return total_committed_bytes(planned_memory(model, options, tokens, kWorkspaceBytes));
+    return total_committed_bytes(planned_memory(model, options, tokens, {.workspace_bytes = kWorkspaceBytes}));
 }
 
 std::string joined(const std::vector<std::string>& words) {

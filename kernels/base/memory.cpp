@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "kernels/base/memory_error.h"
 #include "kernels/base/memory_platform.h"
 
 namespace octavo {
@@ -26,6 +27,14 @@ void copy_bytes(void* to, const void* from, size_t bytes) {
 }  // namespace
 
 size_t HostMemory::free_bytes() const { return available_memory_bytes(); }
+
+Status HostMemory::room_for(size_t bytes, const char* what) const {
+    const size_t free = free_bytes();
+    if (free == 0 || bytes <= free) return {};
+    return not_enough_memory(what, bytes, free);
+}
+
+size_t HostMemory::page_bytes() const { return memory_page_bytes(); }
 
 Result<Buffer> HostMemory::allocate(size_t bytes, const char* what) { return Buffer::allocate(bytes, what); }
 

@@ -37,6 +37,12 @@ class Memory {
     virtual bool on_host() const = 0;            // whether ordinary code may follow pointers into it
     // Bytes that can still be taken; 0: not known.
     virtual size_t free_bytes() const = 0;
+    // Whether so many bytes more could be taken for `what`; ErrorKind::memory.
+    virtual Status room_for(size_t bytes, const char* what) const = 0;
+    // What ranges grow by.
+    virtual size_t page_bytes() const = 0;
+    // Bytes that buffers and ranges have taken, as they count against a budget; 0: not counted.
+    virtual size_t taken_bytes() const { return 0; }
 
     // `what` names the buffer in an error's sentence.
     virtual Result<Buffer> allocate(size_t bytes, const char* what) = 0;
@@ -54,6 +60,8 @@ class HostMemory final : public Memory {
     std::string_view place() const override { return "cpu"; }
     bool on_host() const override { return true; }
     size_t free_bytes() const override;
+    Status room_for(size_t bytes, const char* what) const override;
+    size_t page_bytes() const override;
     Result<Buffer> allocate(size_t bytes, const char* what) override;
     Result<std::unique_ptr<GrowableRange>> reserve(size_t bytes, const char* what) override;
     void upload(void* to, const void* from_host, size_t bytes) override;

@@ -54,6 +54,9 @@ class ReservedRange {
     const char* what_ = "";
 };
 
+// The granularity of committed memory.
+size_t memory_page_bytes();
+
 // Physical memory that programs can still take without swapping, in bytes; 0 where the system does not say.
 size_t available_memory_bytes();
 

@@ -36,15 +36,17 @@ Error io_error(const std::filesystem::path& path, int code) {
     return {ErrorKind::io, fmt::format("Cannot open {}: {}.", path.string(), std::strerror(code))};
 }
 
-size_t page_bytes() {
+// A multiple of the page size; 0 when the sum overflows (or `bytes` is 0).
+size_t round_up_to_pages(size_t bytes) {
+    return (bytes + memory_page_bytes() - 1) / memory_page_bytes() * memory_page_bytes();
+}
+
+}  // namespace
+
+size_t memory_page_bytes() {
     static const size_t bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
     return bytes;
 }
-
-// A multiple of the page size; 0 when the sum overflows (or `bytes` is 0).
-size_t round_up_to_pages(size_t bytes) { return (bytes + page_bytes() - 1) / page_bytes() * page_bytes(); }
-
-}  // namespace
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
     // O_NONBLOCK: opening a named pipe would wait for a writer, perhaps for ever; regular files do not mind.

@@ -26,6 +26,9 @@ class CpuBackend final : public Backend {
 
     std::string name() const override;
     Memory& memory() override { return memory_; }
+    BackendBytes own_bytes() override {
+        return {.scratch = static_cast<int64_t>(worker_scratch_.bytes() + shared_scratch_.bytes())};
+    }
 
     // matmul.cpp
     void matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) override;

@@ -47,7 +47,10 @@ Status CudaBackend::start(const CudaOptions& options) {
     }
     const std::string capability = std::to_string(properties.major) + "." + std::to_string(properties.minor);
     cudaFuncAttributes attributes = {};
-    if (cudaSetDevice(kDevice) != cudaSuccess || cudaFuncGetAttributes(&attributes, set_position) != cudaSuccess) {
+    size_t free_at_start = 0;
+    size_t total = 0;
+    if (cudaSetDevice(kDevice) != cudaSuccess || cudaMemGetInfo(&free_at_start, &total) != cudaSuccess ||
+        cudaFuncGetAttributes(&attributes, set_position) != cudaSuccess) {
         (void)cudaGetLastError();
         return Error{ErrorKind::device, std::string("This build has no code for ") + properties.name +
                                             " (compute capability " + capability +
@@ -56,9 +59,8 @@ Status CudaBackend::start(const CudaOptions& options) {
     if (const cudaError_t error = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking); error != cudaSuccess) {
         return device_error(error);
     }
-    if (Status status = memory_.start(kDevice, stream_, static_cast<size_t>(options.budget_bytes)); !status) {
-        return status;
-    }
+    const auto budget = static_cast<size_t>(options.budget_bytes);
+    if (Status status = memory_.start(kDevice, stream_, budget, free_at_start); !status) return status;
     prepare_decode_attention();
     prepare_prefill_attention();
     prepare_chunked();
@@ -74,6 +76,11 @@ Status CudaBackend::start(const CudaOptions& options) {
     flags_ = std::move(*flags);
     memory_.clear(flags_.data(), sizeof(Flags));
     return finish();
+}
+
+BackendBytes CudaBackend::own_bytes() {
+    return {.scratch = static_cast<int64_t>(scratch_.bytes()),
+            .code = static_cast<int64_t>(memory_.measure_driver_bytes())};
 }
 
 CudaBackend::~CudaBackend() {

@@ -1,6 +1,6 @@
 // The CUDA back end: each operation becomes a few kernels on one stream, behind the caller; `finish` waits. One file a
 // group of operations: matmul.cu, moe.cu, pointwise.cu, kv_store.cu, kv_load.cu, attention.cu, causal_conv.cu,
-// gated_delta.cu (its chunked form: gated_delta_chunked.cu).
+// gated_delta.cu (its chunked form: gated_delta_chunked.cu), sampling.cu.
 //
 // Arithmetic: float32, multiplications fused only where a kernel says fmaf. Unless CudaOptions::float32 is set,
 // products of many tokens take 16-bit factors to the tensor cores (but F32 weights do not), and attention reads FP16
@@ -32,6 +32,7 @@ class CudaBackend final : public Backend {
 
     std::string name() const override { return name_; }
     Memory& memory() override { return memory_; }
+    BackendBytes own_bytes() override;
     bool reads(const Matrix& w) const override;  // matmul.cu
     Status finish() override;
     void repeat(std::span<const uint64_t> key, int64_t first_cell, const std::function<void()>& work) override;
@@ -59,6 +60,9 @@ class CudaBackend final : public Backend {
     void causal_conv(const CausalConv& op) override;
     // gated_delta.cu
     void gated_delta(const GatedDelta& op) override;
+    // sampling.cu
+    bool samples() const override { return true; }
+    void sample(const Sampling& op) override;
 
   private:
     CudaBackend() = default;

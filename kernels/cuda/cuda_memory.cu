@@ -15,6 +15,7 @@ namespace {
 constexpr size_t kBufferGrain = 512;
 
 size_t round_up(size_t bytes, size_t grain) { return (bytes + grain - 1) / grain * grain; }
+size_t whole_mib(size_t bytes) { return (bytes + (size_t{1} << 20) - 1) >> 20; }
 
 template <class Call>
 bool fetch(const char* name, Call& call) {
@@ -77,7 +78,7 @@ class CudaRange final : public GrowableRange {
     };
 
     Status grow_by(size_t bytes) {
-        if (Status status = memory_.fits(bytes, what_); !status) return status;
+        if (Status status = memory_.room_for(bytes, what_); !status) return status;
         const VirtualMemoryCalls& calls = memory_.calls_;
         Piece piece{0, committed_, bytes};
         if (calls.create(&piece.handle, bytes, &memory_.pages_, 0) != CUDA_SUCCESS) return refused(bytes);
@@ -126,10 +127,11 @@ class CudaRange final : public GrowableRange {
     std::vector<Piece> pieces_;
 };
 
-Status CudaMemory::start(int device, cudaStream_t stream, size_t budget) {
+Status CudaMemory::start(int device, cudaStream_t stream, size_t budget, size_t free_at_start) {
     device_ = device;
     stream_ = stream;
     budget_ = budget;
+    free_at_start_ = free_at_start;
     calls_ = fetch_calls();
     pages_.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     pages_.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -143,28 +145,38 @@ Status CudaMemory::start(int device, cudaStream_t stream, size_t budget) {
     return {};
 }
 
+size_t CudaMemory::measure_driver_bytes() {
+    size_t free = 0;
+    size_t total = 0;
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) return driver_bytes_;
+    const size_t gone = free_at_start_ > free ? free_at_start_ - free : 0;
+    driver_bytes_ = std::max(driver_bytes_, gone > taken_ ? gone - taken_ : 0);
+    return driver_bytes_;
+}
+
 size_t CudaMemory::free_bytes() const {
     size_t free = 0;
     size_t total = 0;
     if (cudaMemGetInfo(&free, &total) != cudaSuccess) return 0;
     if (budget_ == 0) return free;
-    return std::min(free, budget_ > taken_ ? budget_ - taken_ : 0);
+    return std::min(free, left_of_budget());
 }
 
-Status CudaMemory::fits(size_t bytes, const char* what) const {
+Status CudaMemory::room_for(size_t bytes, const char* what) const {
     size_t free = 0;
     size_t total = 0;
     if (cudaMemGetInfo(&free, &total) != cudaSuccess) {
         return Error{ErrorKind::device, "The GPU does not answer; restart the program."};
     }
-    if (budget_ != 0 && (taken_ > budget_ || bytes > budget_ - taken_)) {
+    if (budget_ != 0 && bytes > left_of_budget()) {
         return Error{ErrorKind::memory, std::string("Not enough GPU memory for ") + what + ": " + format_bytes(bytes) +
-                                            " wanted, " + format_bytes(budget_ > taken_ ? budget_ - taken_ : 0) +
-                                            " left of the budget of " + format_bytes(budget_) +
-                                            "; raise --gpu-budget or choose a smaller context or scheme."};
+                                            " wanted, " + format_bytes(left_of_budget()) + " left of the budget of " +
+                                            format_bytes(budget_) + "; raise --gpu-budget to " +
+                                            std::to_string(whole_mib(taken_bytes() + bytes)) +
+                                            " MiB or choose a smaller context or scheme."};
     }
     if (bytes > free) {
-        const size_t others = total > free + taken_ ? total - free - taken_ : 0;
+        const size_t others = total > free + taken_bytes() ? total - free - taken_bytes() : 0;
         return Error{ErrorKind::memory, std::string("Not enough GPU memory for ") + what + ": " + format_bytes(bytes) +
                                             " wanted, " + format_bytes(free) + " free of " + format_bytes(total) +
                                             "; other programs and the driver hold " + format_bytes(others) + "."};
@@ -175,7 +187,7 @@ Status CudaMemory::fits(size_t bytes, const char* what) const {
 Result<Buffer> CudaMemory::allocate(size_t bytes, const char* what) {
     if (bytes == 0) return Buffer();
     const size_t rounded = round_up(bytes, kBufferGrain);
-    if (Status status = fits(rounded, what); !status) return status.error();
+    if (Status status = room_for(rounded, what); !status) return status.error();
     void* data = nullptr;
     if (cudaMalloc(&data, rounded) != cudaSuccess) {
         (void)cudaGetLastError();  // refused, not broken

@@ -34,13 +34,19 @@ struct VirtualMemoryCalls {
 
 class CudaMemory final : public Memory {
   public:
-    // `stream` orders the transfers; `budget` bytes 0: no limit but what is free.
-    Status start(int device, cudaStream_t stream, size_t budget);
+    // `stream` orders the transfers; `budget` bytes 0: no limit but what is free. `free_at_start`: of the device,
+    // before anything was loaded there.
+    Status start(int device, cudaStream_t stream, size_t budget, size_t free_at_start);
 
     std::string_view place() const override { return "gpu"; }
     bool on_host() const override { return false; }
     size_t free_bytes() const override;
-    size_t taken_bytes() const { return taken_; }
+    Status room_for(size_t bytes, const char* what) const override;
+    size_t page_bytes() const override { return page_bytes_; }
+    size_t taken_bytes() const override { return taken_ + driver_bytes_; }
+    // What is gone from the device since the start and was not taken here: kernels, recorded passes, the driver's own
+    // rounding. Measured now, and part of the budget from here on. Other programs that come meanwhile are counted in.
+    size_t measure_driver_bytes();
     Result<Buffer> allocate(size_t bytes, const char* what) override;
     Result<std::unique_ptr<GrowableRange>> reserve(size_t bytes, const char* what) override;
     void upload(void* to, const void* from_host, size_t bytes) override;
@@ -61,13 +67,14 @@ class CudaMemory final : public Memory {
 
   private:
     friend class CudaRange;
-    // Refuses `bytes` more for `what` where they do not fit.
-    Status fits(size_t bytes, const char* what) const;
+    size_t left_of_budget() const { return budget_ > taken_bytes() ? budget_ - taken_bytes() : 0; }
 
     int device_ = 0;
     cudaStream_t stream_ = nullptr;
     size_t budget_ = 0;  // 0: none
     size_t taken_ = 0;   // by buffers and committed pages
+    size_t driver_bytes_ = 0;
+    size_t free_at_start_ = 0;
     VirtualMemoryCalls calls_;
     CUmemAllocationProp pages_ = {};
     size_t page_bytes_ = 0;

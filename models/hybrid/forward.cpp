@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 #include <cmath>
+#include <cstddef>
 #include <optional>
 
 #include <fmt/format.h>
@@ -143,11 +145,35 @@ Result<Forward> Forward::create(const HybridConfig& config, const HybridWeights&
     Result<Buffer> logits = memory.allocate(static_cast<size_t>(rows * row_bytes), "logits");
     if (!logits) return logits.error();
     forward.logits_ = std::move(*logits);
+    if (!backend.samples()) return forward;
+    Result<Buffer> sampling = memory.allocate(sizeof(SamplingBuffer), "the sampling of tokens");
+    if (!sampling) return sampling.error();
+    forward.sampling_ = std::move(*sampling);
     return forward;
 }
 
 Status Forward::run(std::span<const int32_t> ids, int64_t first_position, const SequenceState& state, int logit_rows,
                     float* logits) {
+    if (Status status = pass(ids, first_position, state, logit_rows, logits, nullptr); !status) return status;
+    fetch_logits(logit_rows, logits);
+    return finished(first_position, static_cast<int>(ids.size()));
+}
+
+Result<int32_t> Forward::run_and_sample(int32_t id, int64_t position, const SequenceState& state,
+                                        const SamplingRule& rule, const DrawInput& input) {
+    assert(samples());
+    auto* const buffer = sampling_.as<SamplingBuffer>();
+    const size_t used = static_cast<size_t>(input.penalised_count) * sizeof(int32_t);
+    backend_->memory().upload(&buffer->input, &input, offsetof(DrawInput, penalised) + used);
+    if (Status status = pass({&id, 1}, position, state, 1, nullptr, &rule); !status) return status.error();
+    int32_t sampled = -1;
+    backend_->memory().download(&sampled, &buffer->id, sizeof sampled);
+    if (Status status = finished(position, 1); !status) return status.error();
+    return sampled;
+}
+
+Status Forward::pass(std::span<const int32_t> ids, int64_t first_position, const SequenceState& state, int logit_rows,
+                     float* logits, const SamplingRule* rule) {
     assert(!ids.empty() && ids.size() <= static_cast<size_t>(max_tokens_));
     assert(logit_rows >= 0 && static_cast<size_t>(logit_rows) <= ids.size());
     const int tokens = static_cast<int>(ids.size());
@@ -163,16 +189,18 @@ Status Forward::run(std::span<const int32_t> ids, int64_t first_position, const 
         const float* last = work.x + static_cast<int64_t>(tokens - logit_rows) * hidden;
         backend_->rms_norm(last, logit_rows, hidden, weights_->final_norm, config_->rms_eps, work.h);
         write_logits(work.h, logit_rows, logits);
+        if (rule == nullptr) return;
+        auto* const sampling = sampling_.as<SamplingBuffer>();
+        backend_->sample({logits_.as<float>(), config_->vocab, *rule, &sampling->input, &sampling->id});
     };
     // What a decoded token takes is always the same.
     if (tokens == 1 && probe_ == nullptr && logits_.bytes() > 0) {
-        backend_->repeat(pass_key(state, logit_rows), first_position, compute);
+        backend_->repeat(pass_key(state, logit_rows, rule), first_position, compute);
     } else {
         compute();
     }
     if (refused) return *refused;
-    fetch_logits(logit_rows, logits);
-    return finished(first_position, tokens);
+    return {};
 }
 
 Status Forward::run_layers(const SequenceState& state, int64_t first_position, int tokens, const Workspace& work) {
@@ -204,8 +232,14 @@ Status Forward::run_layers(const SequenceState& state, int64_t first_position, i
 }
 
 // Everything but the position and the contents of arrays that the calls of a pass depend on.
-std::vector<uint64_t> Forward::pass_key(const SequenceState& state, int logit_rows) const {
+std::vector<uint64_t> Forward::pass_key(const SequenceState& state, int logit_rows, const SamplingRule* rule) const {
     std::vector<uint64_t> key = {address(weights_), address(workspace_.data()), static_cast<uint64_t>(logit_rows)};
+    if (rule != nullptr) {
+        key.push_back(static_cast<uint64_t>(rule->top_k));
+        for (const float number : {rule->temperature, rule->top_p, rule->min_p, rule->repeat_penalty}) {
+            key.push_back(std::bit_cast<uint32_t>(number));
+        }
+    }
     for (const KvView& view : state.attention) {
         const KvOverlay& overlay = view.overlay;
         for (const KvSide* side : {&view.k, &view.v}) {

@@ -37,7 +37,9 @@ class Forward {
 
     int max_tokens() const { return max_tokens_; }
     Backend& backend() const { return *backend_; }
-    int64_t workspace_bytes() const { return static_cast<int64_t>(workspace_.bytes() + logits_.bytes()); }
+    int64_t workspace_bytes() const {
+        return static_cast<int64_t>(workspace_.bytes() + logits_.bytes() + sampling_.bytes());
+    }
 
     // Runs ids[T] at positions first_position.., with T <= max_tokens and the KV pools committed for them.
     // Writes the logits of the last `logit_rows` tokens: logits[logit_rows][vocab], in ordinary memory; 0 rows: none
@@ -45,6 +47,13 @@ class Forward {
     // finite; the sequence's state is then undefined.
     Status run(std::span<const int32_t> ids, int64_t first_position, const SequenceState& state, int logit_rows,
                float* logits);
+
+    // Whether the back end picks tokens by itself (Backend::sample). A pass over one token then gives the next one, and
+    // the logits stay where they are: fetch_logits brings them, until another pass. -1: no logit is a number.
+    bool samples() const { return sampling_.bytes() > 0; }
+    Result<int32_t> run_and_sample(int32_t id, int64_t position, const SequenceState& state, const SamplingRule& rule,
+                                   const DrawInput& input);
+    void fetch_logits(float* logits) { fetch_logits(1, logits); }  // logits[vocab], in ordinary memory
 
     // When set, called with the residual stream x[T][hidden] before each layer and, with index `layers`, after the
     // last, in ordinary memory. For parity checks.
@@ -54,8 +63,11 @@ class Forward {
   private:
     struct Workspace;
     Forward() = default;
+    // Up to the logits of the last rows; with a rule, up to the token that it picks.
+    Status pass(std::span<const int32_t> ids, int64_t first_position, const SequenceState& state, int logit_rows,
+                float* logits, const SamplingRule* rule);
     Status run_layers(const SequenceState& state, int64_t first_position, int tokens, const Workspace& work);
-    std::vector<uint64_t> pass_key(const SequenceState& state, int logit_rows) const;
+    std::vector<uint64_t> pass_key(const SequenceState& state, int logit_rows, const SamplingRule* rule) const;
     bool attention_layer(const AttentionWeights& weights, const KvView& cache, int64_t first_position, int tokens,
                          const Workspace& work);
     void delta_net_layer(const DeltaNetWeights& weights, const SequenceState::DeltaNet& state, int tokens,
@@ -82,6 +94,11 @@ class Forward {
     Buffer workspace_;
     std::vector<float> rope_;  // [2: cos, sin][max_tokens][rope_dims / 2]
     Buffer logits_;            // [some rows][vocab], where a back end cannot write to ordinary memory; else empty
+    struct SamplingBuffer {
+        DrawInput input;
+        int32_t id;
+    };
+    Buffer sampling_;  // SamplingBuffer, where the back end samples
     LayerProbe probe_ = nullptr;
     void* probe_context_ = nullptr;
 };

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <limits>
 
-#include "kernels/base/memory_error.h"
 
 namespace octavo {
 namespace {
@@ -82,12 +81,14 @@ Status KvCache::commit(int64_t cells) {
                      fmt::format("The KV cache was asked for {} tokens and can hold {}.", cells, max_cells_)};
     }
     const int64_t wanted_cells = std::min(round_up(cells, cells_per_step), max_cells_);
-    const int64_t wanted_bytes = (wanted_cells - committed_cells_) * bytes_per_token();
+    const int64_t wanted_bytes =
+        kv_pool_bytes(shape_, settings_.scheme, wanted_cells, static_cast<int64_t>(memory_->page_bytes())) -
+        committed_bytes();
     // The system grants pages that it does not have and ends the process later: so ask first, for all pools at once.
-    const size_t free_bytes = memory_->free_bytes();
-    if (free_bytes > 0 && static_cast<size_t>(wanted_bytes) > free_bytes) {
-        return not_enough_memory(fmt::format("the KV cache of {} tokens", wanted_cells).c_str(),
-                                 static_cast<size_t>(wanted_bytes), free_bytes);
+    const std::string what = fmt::format("the KV cache of {} tokens", wanted_cells);
+    if (Status status = memory_->room_for(static_cast<size_t>(std::max<int64_t>(wanted_bytes, 0)), what.c_str());
+        !status) {
+        return status;
     }
     Status status = commit_exactly(wanted_cells);
     if (!status) {

@@ -35,6 +35,9 @@ KvCellBytes kv_cell_bytes(const KvShape& shape, const KvScheme& scheme);
 // All layers, payload and scales.
 int64_t kv_bytes_per_token(const KvShape& shape, const KvScheme& scheme);
 
+// What the pools of `cells` cells take in pages of `page_bytes`.
+int64_t kv_pool_bytes(const KvShape& shape, const KvScheme& scheme, int64_t cells, int64_t page_bytes);
+
 // Whole tokens that fit into `bytes`; 0 where a token costs nothing (a model without full attention).
 int64_t kv_tokens_in(int64_t bytes, const KvShape& shape, const KvScheme& scheme);
 

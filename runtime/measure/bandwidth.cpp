@@ -73,7 +73,7 @@ Result<ReadBandwidth> measure_read_bandwidth(int threads, int64_t buffer_bytes) 
 }
 
 Result<ReadBandwidth> measure_read_bandwidth(Engine& engine, int threads, int64_t buffer_bytes) {
-    if (engine.info().place == HostMemory().place()) return measure_read_bandwidth(threads, buffer_bytes);
+    if (engine.info().memory.place == HostMemory().place()) return measure_read_bandwidth(threads, buffer_bytes);
     const char* const session_name = "bandwidth measurement";
     const int64_t bytes =
         buffer_bytes > 0 ? buffer_bytes : std::min(kLargestBuffer, static_cast<int64_t>(engine.info().free_bytes) / 4);

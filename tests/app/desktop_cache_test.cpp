@@ -169,5 +169,30 @@ TEST_F(DesktopCache, ABrowserShowsFoldersForAPurpose) {
     until([&] { return look().composer.attachments.size() == 1; });
 }
 
+TEST_F(DesktopCache, AGpuBudgetIsKeptAndCountsFromTheNextLoad) {
+    start_with_model();
+    EXPECT_EQ(engine_->loads.back().gpu_budget_bytes, 0);
+    act(action::SetGpuBudget{512 << 20});
+    EXPECT_EQ(look().kv.gpu_budget.bytes, 512 << 20);
+    EXPECT_FALSE(look().kv.gpu_budget.applied);
+    EXPECT_EQ(engine_->loads.size(), 1u);
+    act(action::ApplyGpuBudget{});
+    ASSERT_EQ(engine_->loads.size(), 2u);
+    EXPECT_EQ(engine_->loads.back().gpu_budget_bytes, 512 << 20);
+    until([&] { return !look().model.loading; });
+    EXPECT_TRUE(look().kv.gpu_budget.applied);
+    restart();
+    EXPECT_EQ(engine_->loads.back().gpu_budget_bytes, 512 << 20);
+}
+
+TEST_F(DesktopCache, WhyTheModelIsNotOnTheGpuIsShown) {
+    start_with_model();
+    EngineInfo info;
+    info.gpu_refusal = "The GPU budget is too small: 90 MiB is the smallest that works.";
+    engine_->put(ModelLoaded{model_, info, {}});
+    until([&] { return !look().kv.gpu_budget.refusal.empty(); });
+    EXPECT_EQ(look().kv.gpu_budget.refusal, info.gpu_refusal);
+}
+
 }  // namespace
 }  // namespace octavo

@@ -14,7 +14,7 @@ class KvPricing : public testing::Test {
     KvPricing() {
         situation_.model = model_.get();
         situation_.info.kv = settings("f16");
-        situation_.info.workspace_bytes = 8 * kMiB;
+        situation_.info.memory.workspace_bytes = 8 * kMiB;
         situation_.now.cache = {settings("f16"), 65536};
         situation_.now.tokens = 1000;
         situation_.machine.total = 8192 * kMiB;
@@ -53,7 +53,7 @@ TEST_F(KvPricing, SaysWhatAChoiceTakesBeforeItIsApplied) {
 }
 
 TEST_F(KvPricing, OnAGpuItsOwnMemoryCounts) {
-    situation_.info.place = "gpu";
+    situation_.info.memory.place = "gpu";
     situation_.info.free_bytes = static_cast<size_t>(700 * kMiB);
     situation_.headroom_bytes = 2048 * kMiB;  // of the system's memory
     EXPECT_EQ(memory_budget(situation_), 700 * kMiB);
@@ -108,11 +108,11 @@ TEST_F(KvPricing, LinesOfTheBarAreThePlanBesideWhatIsMeasured) {
     situation_.now.memory = {{MemoryLineKind::kv_cache, "cpu", 4 * kMiB, 5 * kMiB}};
     situation_.now.other_conversations_bytes = 7 * kMiB;
     const std::vector<MemoryLineState> lines = memory_lines(situation_);
-    ASSERT_EQ(lines.size(), 7u);
+    ASSERT_EQ(lines.size(), 8u);
     EXPECT_EQ(lines[1].name, "KV cache");
     EXPECT_EQ(lines[1].planned_bytes, 65536 * 4096);
     EXPECT_EQ(lines[1].measured_bytes, 5 * kMiB);
-    EXPECT_EQ(lines[6].measured_bytes, 7 * kMiB);
+    EXPECT_EQ(lines[7].measured_bytes, 7 * kMiB);
 }
 
 TEST_F(KvPricing, ANewConversationGetsTheContextThatFits) {

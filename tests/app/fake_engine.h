@@ -48,7 +48,7 @@ class FakeEngine : public EnginePort {
         info.device = "cpu";
         info.backend = "cpu, fake";
         info.context_length = model_->config.context_length;
-        info.workspace_bytes = 1 << 20;
+        info.memory.workspace_bytes = 1 << 20;
         put(ModelLoaded{model_, info, {}});
     }
     void release_counts() {

@@ -261,6 +261,23 @@ void time_delta(const Machine& machine, int tokens, DeltaForm form) {
     fmt::print("{:<32} {:>8.4f} ms\n", name, ms);
 }
 
+void time_sampling(const Machine& machine, const char* filters, const SamplingRule& rule) {
+    constexpr int kVocab = 248320;
+    const std::string name = fmt::format("sampling of {} logits, {}", kVocab, filters);
+    if (!machine.wants(name)) return;
+    const Buffer logits = floats_on_device(machine, kVocab, 12);
+    DrawInput input;
+    input.random = 0.37;
+    const Buffer input_there = on_device(machine, sizeof input, &input);
+    const Buffer id = on_device(machine, sizeof(int32_t));
+    Backend& backend = *machine.backend;
+    const auto pick = [&] {
+        backend.sample({logits.as<float>(), kVocab, rule, input_there.as<DrawInput>(), id.as<int32_t>()});
+    };
+    const std::vector<uint64_t> key = {77, static_cast<uint64_t>(rule.top_k), rule.top_p<1, rule.temperature> 0};
+    fmt::print("{:<56} {:>8.4f} ms\n", name, median_ms(backend, 20, [&] { backend.repeat(key, 0, pick); }));
+}
+
 int run(const std::string& only) {
     Result<std::unique_ptr<Backend>> backend = make_cuda_backend({});
     if (!backend) {
@@ -296,6 +313,10 @@ int run(const std::string& only) {
     for (const int tokens : {64, 512, 4096}) {
         for (const DeltaForm form : {DeltaForm::recurrent, DeltaForm::chunked}) time_delta(machine, tokens, form);
     }
+    time_sampling(machine, "greedy", {});
+    time_sampling(machine, "temperature", {.temperature = 0.7f});
+    time_sampling(machine, "top-p", {.temperature = 0.7f, .top_p = 0.95f});
+    time_sampling(machine, "top-k, top-p", {.temperature = 0.7f, .top_k = 20, .top_p = 0.95f});
     return 0;
 }
 

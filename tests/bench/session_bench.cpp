@@ -1,7 +1,7 @@
 // A long conversation of the bundled model on the GPU: how long changes of the cache's scheme take in the middle of it,
 // and what the memory plan says against what the driver says is gone.
 //
-//   session_bench [tokens, default 200000]
+//   session_bench [tokens of the conversation that changes, default 200000; 0: none]
 #include <fmt/format.h>
 
 #include <chrono>
@@ -11,6 +11,7 @@
 #include "models/bundled/bundled.h"
 #include "models/hybrid/placed_weights.h"
 #include "models/model.h"
+#include "runtime/engine.h"
 #include "runtime/memory_plan.h"
 #include "runtime/session.h"
 
@@ -86,36 +87,46 @@ void time_changes(const Model& model, int64_t tokens) {
     }
 }
 
-void compare_memory(const Model& model, const char* scheme, int64_t tokens, int64_t budget_mib) {
-    Machine machine;
+void compare_memory(const std::shared_ptr<const Model>& model, const char* scheme, int64_t tokens, int64_t budget_mib) {
     fmt::print("{}, {} tokens, budget {} MiB\n", scheme, tokens, budget_mib);
     Result<std::unique_ptr<Backend>> other = make_cuda_backend({});  // counts what is free on the device
     if (!other) return;
     (void)(*other)->finish();
     const auto free_before = static_cast<double>((*other)->memory().free_bytes());
-    if (!start(model, budget_mib << 20, machine)) return;
-    const std::unique_ptr<Session> one = session(model, machine, scheme);
-    if (one == nullptr || !read(*one, tokens) || !one->decode(400) || !one->decode(401)) return;
-    (void)machine.backend->finish();
-    double planned = 0;
-    for (const MemoryLine& line : memory_plan(model, *one, machine.forward->workspace_bytes())) {
-        if (line.where == "gpu") planned += static_cast<double>(line.committed_bytes);
-    }
-    const double measured = free_before - static_cast<double>((*other)->memory().free_bytes());
-    fmt::print("  planned {:.2f} MiB, gone {:.2f} MiB: {:+.2f}%\n", planned / kMiB, measured / kMiB,
-               100 * (measured / planned - 1));
+    EngineOptions options;
+    options.device = DeviceChoice::cuda;
+    options.gpu_budget_bytes = budget_mib << 20;
+    options.session.kv = settings_of(scheme);
+    const Result<std::unique_ptr<Engine>> engine = Engine::create(model, options);
+    if (!engine) return fmt::print("  {}\n", engine.error().message);
+    const EngineMemory& place = (*engine)->info().memory;
+    const std::vector<MemoryLine> planned = planned_memory(*model, options.session, tokens + 2, place);
+    (void)(*engine)->call("a", [&](Session& session) -> Status {
+        if (!read(session, tokens) || !session.decode(400) || !session.decode(401)) return {};
+        const std::vector<MemoryLine> lines = memory_plan(*model, session, place);
+        const double gone = free_before - static_cast<double>((*other)->memory().free_bytes());
+        for (const auto& [name, bytes] : {std::pair("planned before", committed_bytes_at("gpu", planned)),
+                                          std::pair("the lines now", committed_bytes_at("gpu", lines))}) {
+            fmt::print("  {}: {:.2f} MiB, gone {:.2f} MiB: {:+.2f}%\n", name, static_cast<double>(bytes) / kMiB,
+                       gone / kMiB, 100 * (gone / static_cast<double>(bytes) - 1));
+        }
+        fmt::print("  scratch {:.2f} MiB, code of the kernels and the driver's rounding {:.2f} MiB\n",
+                   static_cast<double>(place.scratch_bytes) / kMiB, static_cast<double>(place.code_bytes) / kMiB);
+        return {};
+    });
 }
 
 int run(int64_t tokens) {
     Result<std::shared_ptr<const Model>> model = open_model(bundled_model(), "bundled");
     if (!model) return 1;
-    compare_memory(**model, "f16", 4096, 8192);
-    compare_memory(**model, "f16", 65536, 1024);
-    compare_memory(**model, "q8_0", 131072, 2048);
-    compare_memory(**model, "q4_0", 262000, 768);
-    compare_memory(**model, "q2k", 200000, 512);
-    compare_memory(**model, "f16", 262000, 512);
-    time_changes(**model, tokens);
+    compare_memory(*model, "f16", 4096, 8192);
+    compare_memory(*model, "f16", 65536, 1024);
+    compare_memory(*model, "q8_0", 131072, 2048);
+    compare_memory(*model, "q4_0", 262000, 768);
+    compare_memory(*model, "q2k", 200000, 512);
+    compare_memory(*model, "f16", 262000, 512);
+    compare_memory(*model, "q8_0", 4096, 32);
+    if (tokens > 0) time_changes(**model, tokens);
     return 0;
 }
 

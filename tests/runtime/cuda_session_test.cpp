@@ -118,6 +118,38 @@ TEST_F(CudaSessionTest, GreedyIsTheSameBitsTwiceAndNearTheCpu) {
     }
 }
 
+TEST_F(CudaSessionTest, SampledRepliesAreTheSameTwiceAndThoseOfTheCpuSampler) {
+    SamplerOptions options;
+    options.top_k = 50;
+    options.top_p = 0.95f;
+    options.min_p = 0.01f;
+    options.repeat_penalty = 1.1f;
+    options.seed = 5;
+    std::vector<int32_t> replies[3];
+    for (int run = 0; run < 3; ++run) {
+        const std::unique_ptr<Session> session_of_run = session(gpu_, settings_of("q8_0"));
+        Session& on_gpu = *session_of_run;
+        prefill(on_gpu, text(300));
+        Sampler sampler(options);
+        Result<int32_t> id = sampler.sample(on_gpu.logits(), on_gpu.tokens());
+        for (int i = 0; i < 60; ++i) {
+            ASSERT_TRUE(id) << id.error().message;
+            replies[run].push_back(*id);
+            if (run < 2) {
+                id = on_gpu.decode_and_sample(*id, sampler);
+            } else {  // through the logits
+                ASSERT_TRUE(on_gpu.decode(*id));
+                id = sampler.sample(on_gpu.logits(), on_gpu.tokens());
+            }
+        }
+        EXPECT_EQ(on_gpu.logits().empty(), run < 2);
+        ASSERT_TRUE(on_gpu.fetch_logits());
+        EXPECT_FALSE(on_gpu.logits().empty());
+    }
+    EXPECT_EQ(replies[0], replies[1]);
+    EXPECT_EQ(replies[0], replies[2]);
+}
+
 TEST_F(CudaSessionTest, ChangesOfTheCacheInAConversation) {
     const std::unique_ptr<Session> on_gpu = session(gpu_, settings_of("q8_0"));
     const std::unique_ptr<Session> on_cpu = session(cpu_, settings_of("q8_0"));

@@ -68,7 +68,7 @@ TEST(Device, IsDecidedInOnePlace) {
     const Result<std::unique_ptr<Engine>> engine = Engine::create(test::random_model(), options);
     if (engine) {
         EXPECT_EQ((*engine)->info().device, "cuda");
-        EXPECT_EQ((*engine)->info().place, "gpu");
+        EXPECT_EQ((*engine)->info().memory.place, "gpu");
     } else {
         EXPECT_EQ(engine.error().kind, ErrorKind::device);
     }
@@ -81,7 +81,7 @@ TEST(Engine, SaysWhatItRunsOn) {
     EXPECT_EQ(engine->info().context_length, 4096);
     EXPECT_EQ(engine->info().bytes_per_token, 2 * 2 * 32 * 8);
     EXPECT_FALSE(engine->info().backend.empty());
-    EXPECT_GT(engine->info().workspace_bytes, 0);
+    EXPECT_GT(engine->info().memory.workspace_bytes, 0);
 }
 
 TEST(Engine, ImpossibleOptionsAreRefused) {

@@ -24,8 +24,14 @@ TEST(MemoryPlan, ThePlanOfALengthIsWhatAConversationOfThatLengthTakes) {
     Job job;
     ASSERT_TRUE((*session)->prefill(ids, {}, job));
 
-    const std::vector<MemoryLine> measured = memory_plan(*model, **session, forward->workspace_bytes());
-    const std::vector<MemoryLine> planned = planned_memory(*model, options, 1500, forward->workspace_bytes(), "cpu");
+    const EngineMemory engine{"cpu",
+                              static_cast<int64_t>(backend->memory().page_bytes()),
+                              0,
+                              forward->workspace_bytes(),
+                              backend->own_bytes().scratch,
+                              0};
+    const std::vector<MemoryLine> measured = memory_plan(*model, **session, engine);
+    const std::vector<MemoryLine> planned = planned_memory(*model, options, 1500, engine);
     ASSERT_EQ(measured.size(), planned.size());
     for (size_t i = 0; i < measured.size(); ++i) {
         EXPECT_EQ(measured[i].kind, planned[i].kind);
@@ -41,9 +47,9 @@ TEST(MemoryPlan, ThePlanOfALengthIsWhatAConversationOfThatLengthTakes) {
 
 TEST(MemoryPlan, DraftBlocksAreListedAndTakeNoMemory) {
     Model model = *test::random_model();
-    const std::vector<MemoryLine> without = planned_memory(model, {}, 100, 0);
+    const std::vector<MemoryLine> without = planned_memory(model, {}, 100, {});
     model.draft_bytes = 5000;
-    const std::vector<MemoryLine> with = planned_memory(model, {}, 100, 0);
+    const std::vector<MemoryLine> with = planned_memory(model, {}, 100, {});
     ASSERT_EQ(with.size(), without.size() + 1);
     EXPECT_EQ(with.back().kind, MemoryLineKind::draft);
     EXPECT_EQ(with.back().where, "file");

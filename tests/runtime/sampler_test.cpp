@@ -60,6 +60,43 @@ TEST(RandomStream, IsSplitMix64) {
     }
 }
 
+TEST(Sampling, TheExponentialIsClose) {
+    for (float x = 0; x > -79; x -= 0.0137f) {
+        const double exact = std::exp(static_cast<double>(x));
+        ASSERT_NEAR(exp_of_negative(x), exact, exact * 0x1p-22) << x;
+    }
+    EXPECT_EQ(exp_of_negative(0), 1);
+    EXPECT_EQ(exp_of_negative(-infinity), 0);
+    EXPECT_EQ(exp_of_negative(nan), 0);
+    EXPECT_EQ(sampling_weight(3, 3, 0.7f), uint64_t{1} << kWeightBits);
+    EXPECT_EQ(min_p_weight(1), uint64_t{1} << kWeightBits);
+}
+
+TEST(Sampling, RanksAreInTheOrderOfLogits) {
+    const std::vector<float> rising = {-infinity, -3e38f, -1, -1e-40f, 0, 1e-40f, 1, 3e38f, infinity};
+    for (size_t i = 0; i + 1 < rising.size(); ++i) {
+        EXPECT_LT(rank_of_logit(rising[i]), rank_of_logit(rising[i + 1]));
+        EXPECT_EQ(logit_of_rank(rank_of_logit(rising[i])), rising[i]);
+    }
+    EXPECT_EQ(rank_of_logit(-0.0f), rank_of_logit(0.0f));
+    EXPECT_EQ(rank_of_logit(-infinity), kLeastRank);
+    EXPECT_LT(rank_of_logit(nan), kLeastRank);
+}
+
+TEST(Sampler, HalvesLookBackAsTheWholeDoes) {
+    SamplerOptions options = plain(1);
+    options.repeat_penalty = 2;
+    options.repeat_window = 3;
+    Sampler sampler(options);
+    DrawInput input;
+    sampler.fill(input, 10, std::vector<int32_t>{1, 2, 7, 12}, 7);
+    ASSERT_EQ(input.penalised_count, 1) << "each once, none outside the vocabulary";
+    EXPECT_EQ(input.penalised[0], 7);
+    EXPECT_EQ(input.random, RandomStream(options.seed).next_unit());
+    EXPECT_EQ(*Sampler::checked(5), 5);
+    EXPECT_FALSE(Sampler::checked(-1));
+}
+
 TEST(Sampler, GreedyTakesTheBestAndTheLowerIdOfEquals) {
     Sampler sampler(plain(0));
     EXPECT_EQ(*sampler.sample(std::vector<float>{1, 3, 3, 2}, {}), 1);

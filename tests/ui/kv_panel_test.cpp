@@ -128,6 +128,28 @@ TEST_F(KvPanel, AnInexactCacheCanBeRebuilt) {
     EXPECT_EQ(taken<action::RebuildKv>().size(), 1u);
 }
 
+TEST_F(KvPanel, TheGpuBudgetIsSetAndThenApplied) {
+    EXPECT_EQ(driver_->find("##gpu-budget"), nullptr) << "there is no GPU";
+    driver_->state().kv.gpu_budget = {true, 0, int64_t{8} << 30, true, ""};
+    driver_->frames();
+    EXPECT_EQ(driver_->find("Load the model again within it##gpu-budget-apply"), nullptr);
+    drag("##gpu-budget", 0.02f, 0.5f);
+    const int64_t wanted = last_taken<action::SetGpuBudget>().bytes;
+    EXPECT_NEAR(static_cast<double>(wanted), static_cast<double>(int64_t{4} << 30), double{256 << 20});
+    EXPECT_EQ(wanted % (64 << 20), 0);
+    driver_->state().kv.gpu_budget = {true, wanted, int64_t{8} << 30, false, ""};
+    driver_->frames();
+    ASSERT_TRUE(driver_->click("Load the model again within it##gpu-budget-apply")) << driver_->seen();
+    EXPECT_EQ(taken<action::ApplyGpuBudget>().size(), 1u);
+}
+
+TEST_F(KvPanel, AGpuBudgetThatLeftNoModelCanBeRaised) {
+    driver_->state().kv = {};
+    driver_->state().kv.gpu_budget = {true, 64 << 20, int64_t{8} << 30, true, "The GPU budget is too small."};
+    driver_->frames();
+    EXPECT_NE(driver_->find("##gpu-budget"), nullptr);
+}
+
 TEST_F(KvPanel, WithoutAModelItSaysSo) {
     driver_->state().kv = {};
     driver_->frames();

@@ -216,6 +216,23 @@ void draw_headroom(Ui& ui, const KvState& state, Actions& actions) {
         actions.push_back(action::SetHeadroom{headroom});
 }
 
+// A new budget means another load, so it waits for a button.
+void draw_gpu_budget(Ui& ui, const GpuBudgetState& state, Actions& actions) {
+    if (!state.available) return;
+    constexpr int64_t step = int64_t{64} << 20;
+    int64_t bytes = state.bytes;
+    if (slider_row(ui,
+                   {.name = "GPU memory to use",
+                    .id = "##gpu-budget",
+                    .value = bytes == 0 ? "what is free" : "at most " + format_size(bytes),
+                    .tooltip = "A promise: what would take more is refused."},
+                   bytes, 0, std::max(state.most_bytes, step), step))
+        actions.push_back(action::SetGpuBudget{bytes});
+    if (!state.refusal.empty()) text_block(ui, Face::small, ui.theme.warning, state.refusal);
+    if (!state.applied && button(ui, "Load the model again within it##gpu-budget-apply", {.width = -1, .small = true}))
+        actions.push_back(action::ApplyGpuBudget{});
+}
+
 }  // namespace
 
 const char* kv_error_text(KvErrorClass error) {
@@ -244,6 +261,7 @@ void draw_kv_panel(Ui& ui, const KvState& state, KvInput& input, Actions& action
     section(ui, "KV cache");
     if (!state.available) {
         text_block(ui, Face::body, ui.theme.muted, "Load a model to see what its cache costs.");
+        draw_gpu_budget(ui, state.gpu_budget, actions);
         input.seen = false;
         return;
     }
@@ -264,6 +282,7 @@ void draw_kv_panel(Ui& ui, const KvState& state, KvInput& input, Actions& action
     draw_exactness(ui, state, actions);
     section(ui, "Memory");
     draw_memory(ui, state);
+    draw_gpu_budget(ui, state.gpu_budget, actions);
     draw_headroom(ui, state, actions);
 }
 

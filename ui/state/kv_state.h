@@ -57,7 +57,17 @@ struct MemoryLineState {
     int kind = 0;  // a colour of the bar; the same for the same kind of line
 };
 
+// How much of the GPU's memory the program may take.
+struct GpuBudgetState {
+    bool available = false;  // there is a GPU, and it may be used
+    int64_t bytes = 0;       // 0: what is free
+    int64_t most_bytes = 0;
+    bool applied = true;       // what is loaded keeps to it
+    std::string refusal = {};  // why the model is not on the GPU; empty: it is, or was not to be
+};
+
 struct KvState {
+    GpuBudgetState gpu_budget = {};
     bool available = false;  // a model is loaded
     std::vector<KvSchemeRow> rows = {};
     KvChoice applied = {};
