@@ -188,6 +188,8 @@ TEST_F(DesktopCache, AGpuBudgetIsKeptAndCountsFromTheNextLoad) {
 TEST_F(DesktopCache, WhyTheModelIsNotOnTheGpuIsShown) {
     start_with_model();
     EngineInfo info;
+    info.context_length = model_->config.context_length;
+    info.memory.workspace_bytes = 1 << 20;
     info.gpu_refusal = "The GPU budget is too small: 90 MiB is the smallest that works.";
     engine_->put(ModelLoaded{model_, info, {}});
     until([&] { return !look().kv.gpu_budget.refusal.empty(); });

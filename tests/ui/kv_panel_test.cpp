@@ -130,6 +130,7 @@ TEST_F(KvPanel, AnInexactCacheCanBeRebuilt) {
 
 TEST_F(KvPanel, TheGpuBudgetIsSetAndThenApplied) {
     EXPECT_EQ(driver_->find("##gpu-budget"), nullptr) << "there is no GPU";
+    driver_->state().kv = {};  // it stands at the top then
     driver_->state().kv.gpu_budget = {true, 0, int64_t{8} << 30, true, ""};
     driver_->frames();
     EXPECT_EQ(driver_->find("Load the model again within it##gpu-budget-apply"), nullptr);
