@@ -111,7 +111,7 @@ TEST_F(DesktopCache, TheBarHasOthersAndWhatIsFree) {
     start_with_model();
     EXPECT_EQ(look().kv.memory_total_bytes, int64_t{8} << 30);
     EXPECT_EQ(look().kv.other_bytes, int64_t{4} << 30);
-    EXPECT_EQ(look().kv.plan.size(), 6u);
+    EXPECT_EQ(look().kv.plan.size(), 7u);
 }
 
 TEST_F(DesktopCache, ALoadCanBeWatchedAndCancelled) {
