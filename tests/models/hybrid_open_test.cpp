@@ -220,7 +220,7 @@ TEST(HybridOpen, SaysWhatIsMissing) {
     const auto nothing = open_model(test::fixture_path("no-such-file.gguf"));
     ASSERT_FALSE(nothing);
     EXPECT_NE(nothing.error().message.find("no-such-file.gguf"), std::string::npos);
-    const auto no_config = open_model(test::fixture_path("malformed"));
+    const auto no_config = open_model(test::fixture_path("tokenizer"));
     ASSERT_FALSE(no_config);
     EXPECT_NE(no_config.error().message.find("no config.json"), std::string::npos) << no_config.error().message;
 }
