@@ -220,9 +220,9 @@ TEST(HybridOpen, SaysWhatIsMissing) {
     const auto nothing = open_model(test::fixture_path("no-such-file.gguf"));
     ASSERT_FALSE(nothing);
     EXPECT_NE(nothing.error().message.find("no-such-file.gguf"), std::string::npos);
-    const auto no_config = open_model(test::fixture_path("tokenizer"));
-    ASSERT_FALSE(no_config);
-    EXPECT_NE(no_config.error().message.find("no config.json"), std::string::npos) << no_config.error().message;
+    const auto no_model = open_model(test::fixture_path("tokenizer"));
+    ASSERT_FALSE(no_model);
+    EXPECT_NE(no_model.error().message.find("neither config.json nor safetensors"), std::string::npos) << no_model.error().message;
 }
 
 }  // namespace
