@@ -92,7 +92,8 @@ class Bench {
         fmt::print("{}\n", backend_->name());
         for (const Shape& shape : kShapes) {
             for (const KvFormatSpec& spec : kv_formats()) {
-                for (const int64_t depth : {512, 8192, 32768}) attention(shape, spec.format, spec.format, depth, 1, true);
+                for (const int64_t depth : {512, 8192, 32768})
+                    attention(shape, spec.format, spec.format, depth, 1, true);
                 attention(shape, spec.format, spec.format, 4096, 512, true);
                 store(shape, spec.format, 1);
                 store(shape, spec.format, 512);
