@@ -4,43 +4,21 @@
 
 #include <algorithm>
 
+#include "kernels/forwarding_backend.h"
+
 namespace octavo {
 namespace {
 
 // Does what the back end behind it does, and keeps the rows that pass through attention.
-class RecordingBackend final : public Backend {
+class RecordingBackend final : public ForwardingBackend {
   public:
     // `layers` has one entry a full-attention layer, sizes filled in; it outlives the back end.
     RecordingBackend(std::unique_ptr<Backend> backend, std::vector<KvActivations>& layers)
-        : backend_(std::move(backend)), layers_(&layers) {}
+        : ForwardingBackend(std::move(backend)), layers_(&layers) {}
 
-    std::string name() const override { return backend_->name(); }
-    Memory& memory() override { return backend_->memory(); }
-    bool reads(const Matrix& w) const override { return backend_->reads(w); }
-    Status finish() override { return backend_->finish(); }
-    void embed(const Matrix& table, std::span<const int32_t> ids, float* x) override { backend_->embed(table, ids, x); }
-    void rms_norm(const float* x, int rows, int width, const float* weight, float eps, float* y) override {
-        backend_->rms_norm(x, rows, width, weight, eps, y);
-    }
-    void matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) override {
-        backend_->matmul(x, tokens, targets);
-    }
-    void qk_norm_rope(const QkNormRope& op) override { backend_->qk_norm_rope(op); }
     void kv_basis(const KvRows& rows, float* q, int heads) override {
         record(rows, q, heads);
-        backend_->kv_basis(rows, q, heads);
-    }
-    bool kv_store(const KvRows& rows) override { return backend_->kv_store(rows); }
-    void kv_load(const KvRows& rows, int64_t position) override { backend_->kv_load(rows, position); }
-    void attention(const Attention& op) override { backend_->attention(op); }
-    void kv_overlay(const KvRows& rows) override { backend_->kv_overlay(rows); }
-    void causal_conv(const CausalConv& op) override { backend_->causal_conv(op); }
-    void gated_delta(const GatedDelta& op) override { backend_->gated_delta(op); }
-    void gated_norm(const GatedNorm& op) override { backend_->gated_norm(op); }
-    void moe(const Moe& op) override { backend_->moe(op); }
-    void gather_columns(const float* x, int tokens, int64_t x_stride, std::span<const int32_t> source,
-                        float* y) override {
-        backend_->gather_columns(x, tokens, x_stride, source, y);
+        ForwardingBackend::kv_basis(rows, q, heads);
     }
 
   private:
@@ -62,7 +40,6 @@ class RecordingBackend final : public Backend {
         memory().download(to.data() + to.size() - floats, from, floats * sizeof(float));
     }
 
-    std::unique_ptr<Backend> backend_;
     std::vector<KvActivations>* layers_;
     size_t next_layer_ = 0;
 };

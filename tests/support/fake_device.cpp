@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernels/base/memory_error.h"
+#include "kernels/forwarding_backend.h"
 
 namespace octavo::test {
 namespace {
@@ -117,10 +118,10 @@ int32_t pick(const Sampling& op) {
     return ranking[drawn];
 }
 
-class FakeDevice final : public Backend {
+class FakeDevice final : public ForwardingBackend {
   public:
     explicit FakeDevice(const FakeDeviceOptions& options)
-        : memory_(options), cpu_(make_cpu_backend(1, detect_cpu_isa())) {}
+        : ForwardingBackend(make_cpu_backend(1, detect_cpu_isa())), memory_(options) {}
 
     std::string name() const override { return "fake device"; }
     Memory& memory() override { return memory_; }
@@ -128,25 +129,7 @@ class FakeDevice final : public Backend {
     Status finish() override { return std::exchange(refused_, Status()); }
     void matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) override {
         for (const MatmulTarget& target : targets) grow_scratch(tokens * target.w.cols * 2);
-        cpu_->matmul(x, tokens, targets);
-    }
-    void embed(const Matrix& table, std::span<const int32_t> ids, float* x) override { cpu_->embed(table, ids, x); }
-    void rms_norm(const float* x, int rows, int width, const float* weight, float eps, float* y) override {
-        cpu_->rms_norm(x, rows, width, weight, eps, y);
-    }
-    void qk_norm_rope(const QkNormRope& op) override { cpu_->qk_norm_rope(op); }
-    void kv_basis(const KvRows& rows, float* q, int heads) override { cpu_->kv_basis(rows, q, heads); }
-    bool kv_store(const KvRows& rows) override { return cpu_->kv_store(rows); }
-    void kv_load(const KvRows& rows, int64_t position) override { cpu_->kv_load(rows, position); }
-    void attention(const Attention& op) override { cpu_->attention(op); }
-    void kv_overlay(const KvRows& rows) override { cpu_->kv_overlay(rows); }
-    void causal_conv(const CausalConv& op) override { cpu_->causal_conv(op); }
-    void gated_delta(const GatedDelta& op) override { cpu_->gated_delta(op); }
-    void gated_norm(const GatedNorm& op) override { cpu_->gated_norm(op); }
-    void moe(const Moe& op) override { cpu_->moe(op); }
-    void gather_columns(const float* x, int tokens, int64_t x_stride, std::span<const int32_t> source,
-                        float* y) override {
-        cpu_->gather_columns(x, tokens, x_stride, source, y);
+        ForwardingBackend::matmul(x, tokens, targets);
     }
     bool samples() const override { return true; }
     void sample(const Sampling& op) override { *op.id = pick(op); }
@@ -164,7 +147,6 @@ class FakeDevice final : public Backend {
     }
 
     CountedMemory memory_;
-    std::unique_ptr<Backend> cpu_;
     Buffer scratch_;
     Status refused_;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "kernels/forwarding_backend.h"
 #include "models/bundled/bundled.h"
 #include "runtime/recall/recall_summary.h"
 
@@ -133,13 +134,12 @@ TEST(RecallRun, StoppedRunGoesOnToTheSameResult) {
 }
 
 // A CPU back end whose 4-bit codec has the two values of one byte of every block the wrong way round.
-class SwappedNibble : public Backend {
+class SwappedNibble final : public ForwardingBackend {
   public:
-    explicit SwappedNibble(std::unique_ptr<Backend> sound) : sound_(std::move(sound)) {}
-    Memory& memory() override { return sound_->memory(); }
+    using ForwardingBackend::ForwardingBackend;
 
     bool kv_store(const KvRows& rows) override {
-        if (!sound_->kv_store(rows)) return false;
+        if (!ForwardingBackend::kv_store(rows)) return false;
         const KvView& cache = rows.cache;
         for (int64_t cell = rows.first_cell; cell < rows.first_cell + rows.tokens; ++cell) {
             for (int head = 0; head < cache.kv_heads; ++head) {
@@ -155,31 +155,6 @@ class SwappedNibble : public Backend {
         }
         return true;
     }
-
-    std::string name() const override { return sound_->name(); }
-    void embed(const Matrix& table, std::span<const int32_t> ids, float* x) override { sound_->embed(table, ids, x); }
-    void rms_norm(const float* x, int rows, int width, const float* weight, float eps, float* y) override {
-        sound_->rms_norm(x, rows, width, weight, eps, y);
-    }
-    void matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) override {
-        sound_->matmul(x, tokens, targets);
-    }
-    void qk_norm_rope(const QkNormRope& op) override { sound_->qk_norm_rope(op); }
-    void kv_basis(const KvRows& rows, float* q, int heads) override { sound_->kv_basis(rows, q, heads); }
-    void kv_load(const KvRows& rows, int64_t position) override { sound_->kv_load(rows, position); }
-    void attention(const Attention& op) override { sound_->attention(op); }
-    void kv_overlay(const KvRows& rows) override { sound_->kv_overlay(rows); }
-    void causal_conv(const CausalConv& op) override { sound_->causal_conv(op); }
-    void gated_delta(const GatedDelta& op) override { sound_->gated_delta(op); }
-    void gated_norm(const GatedNorm& op) override { sound_->gated_norm(op); }
-    void moe(const Moe& op) override { sound_->moe(op); }
-    void gather_columns(const float* x, int tokens, int64_t x_stride, std::span<const int32_t> source,
-                        float* y) override {
-        sound_->gather_columns(x, tokens, x_stride, source, y);
-    }
-
-  private:
-    std::unique_ptr<Backend> sound_;
 };
 
 TEST(RecallRun, ABrokenCodecIsSeenWhereAnswersStayRight) {
