@@ -9,6 +9,11 @@ constexpr std::string_view cpu = "cpu";
 
 MemoryLine exact(MemoryLineKind kind, std::string_view where, int64_t bytes) { return {kind, where, bytes, bytes}; }
 
+MemoryLine weights_line(const Model& model, const EngineMemory& engine) {
+    return exact(MemoryLineKind::weights, engine.place,
+                 engine.weight_bytes > 0 ? engine.weight_bytes : model.weight_bytes);
+}
+
 // What does not depend on the conversation, after its own lines.
 void add_engine(const Model& model, const EngineMemory& engine, std::vector<MemoryLine>& lines) {
     const auto add = [&](MemoryLineKind kind, std::string_view where, int64_t bytes) {
@@ -51,8 +56,7 @@ std::string_view memory_line_name(MemoryLineKind kind) {
 std::vector<MemoryLine> memory_plan(const Model& model, const Session& session, const EngineMemory& engine) {
     const KvCache& cache = session.cache();
     std::vector<MemoryLine> lines = {
-        exact(MemoryLineKind::weights, engine.place,
-              engine.weight_bytes > 0 ? engine.weight_bytes : model.weight_bytes),
+        weights_line(model, engine),
         {MemoryLineKind::kv_cache, engine.place, session.position() * cache.bytes_per_token(), cache.committed_bytes()},
         exact(MemoryLineKind::kv_copies, engine.place, cache.copy_buffer_bytes()),
         exact(MemoryLineKind::recurrent_state, engine.place, session.recurrent_bytes()),
@@ -67,8 +71,7 @@ std::vector<MemoryLine> planned_memory(const Model& model, const SessionOptions&
     const KvShape shape = kv_shape(model.config);
     const KvScheme& scheme = options.kv.scheme;
     std::vector<MemoryLine> lines = {
-        exact(MemoryLineKind::weights, engine.place,
-              engine.weight_bytes > 0 ? engine.weight_bytes : model.weight_bytes),
+        weights_line(model, engine),
         {MemoryLineKind::kv_cache, engine.place, tokens * kv_bytes_per_token(shape, scheme),
          cache_bytes(model.config, scheme, tokens, engine.page_bytes)},
         exact(MemoryLineKind::kv_copies, engine.place,

@@ -10,9 +10,8 @@
 //   F8_E4M3: one number; a factor for the whole tensor is stored elsewhere
 //   NVFP4 of safetensors, blocks of 16 values: 8 bytes of E2M1 codes (even values in low halves), the E4M3 scale in
 //              another array; value = scale * E2M1, and a factor for the whole tensor
-//   F8_E4M3 of safetensors in blocks of 128 values: 128 numbers, the float32 scale in another array, where 128 rows
-//   share
-//              it; value = scale * number
+//   F8_E4M3 in blocks of 128 values (safetensors): 128 numbers, the float32 scale in another array, for 128 rows;
+//              value = scale * number
 //   Q1_0  18, 128 values: d in f16, 16 bytes of bits; value = d or, where the bit is 0, -d
 //   Q2_0  18, 64 values: d in f16, 16 bytes of four 2-bit codes; value = d * (code - 1)
 #include "kernels/base/float8.h"

@@ -37,6 +37,23 @@ inline void unpack_scales_and_minima(const RowBytes& head, Rows& out) {
     for_each_byte(bit_or(high_nibbles(c), shift_left<4>(low_pairs(shift_right<6>(b)))), 4, put_minimum);
 }
 
+// 64 bytes of two-bit codes. Of each half block, 32 columns lie in each pair of bits.
+template <class Rows>
+inline void put_pairs(const std::byte* codes_of_rows, int64_t row_bytes, Rows& out) {
+#pragma GCC unroll 16
+    for (int part = 0; part < 4; ++part) {  // 16 columns of each quarter of a half block
+        RowBytes codes = load_rows(codes_of_rows + 16 * part, row_bytes);
+#pragma GCC unroll 16
+        for (int quarter = 0; quarter < 4; ++quarter) {
+#pragma GCC unroll 16
+            for (int i = 0; i < 4; ++i) {
+                out.codes(part / 2 * 32 + quarter * 8 + part % 2 * 4 + i, low_pairs(codes.dword[i]));
+                codes.dword[i] = shift_right<2>(codes.dword[i]);
+            }
+        }
+    }
+}
+
 struct Q2_KTile {
     static constexpr int kStep = 256;
     static constexpr int kBytes = 84;
@@ -53,18 +70,7 @@ struct Q2_KTile {
             for_each_byte(high_nibbles(factors.dword[i]), 4 * i,
                           [&](int at, VecF x) { out.minimum(at, mul(minimum, x)); });
         }
-#pragma GCC unroll 16
-        for (int part = 0; part < 4; ++part) {  // 16 columns of each quarter of a half block
-            RowBytes codes = load_rows(rows + 16 + 16 * part, row_bytes);
-#pragma GCC unroll 16
-            for (int quarter = 0; quarter < 4; ++quarter) {
-#pragma GCC unroll 16
-                for (int i = 0; i < 4; ++i) {
-                    out.codes(part / 2 * 32 + quarter * 8 + part % 2 * 4 + i, low_pairs(codes.dword[i]));
-                    codes.dword[i] = shift_right<2>(codes.dword[i]);
-                }
-            }
-        }
+        put_pairs(rows + 16, row_bytes, out);
     }
 };
 

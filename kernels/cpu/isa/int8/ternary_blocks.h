@@ -35,7 +35,6 @@ struct Tq1_0Block {
     }
 };
 
-// Of each half block, 32 columns lie in each pair of bits.
 struct Tq2_0Tile {
     static constexpr int kStep = 256;
     static constexpr int kBytes = 66;
@@ -45,18 +44,7 @@ struct Tq2_0Tile {
         const VecF scale = high_f16(load_rows(rows + kBytes - 16, row_bytes).dword[3]);
 #pragma GCC unroll 16
         for (int i = 0; i < 8; ++i) out.scale(i, scale);
-#pragma GCC unroll 16
-        for (int part = 0; part < 4; ++part) {  // 16 bytes
-            RowBytes codes = load_rows(rows + 16 * part, row_bytes);
-#pragma GCC unroll 16
-            for (int pair = 0; pair < 4; ++pair) {
-#pragma GCC unroll 16
-                for (int i = 0; i < 4; ++i) {
-                    out.codes(part / 2 * 32 + pair * 8 + part % 2 * 4 + i, low_pairs(codes.dword[i]));
-                    codes.dword[i] = shift_right<2>(codes.dword[i]);
-                }
-            }
-        }
+        put_pairs(rows, row_bytes, out);
     }
 };
 
