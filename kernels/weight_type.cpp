@@ -14,6 +14,7 @@ constexpr WeightTypeSpec kTypes[] = {
     {WeightType::bf16, "BF16", 30, 1, 2, decode_bf16},
     {WeightType::q8_0, "Q8_0", 8, 32, 34, decode_q8_0},
     {WeightType::f8_e4m3, "F8_E4M3", kNoGgufType, 1, 1, decode_f8_e4m3},
+    {WeightType::f8_e4m3_blocks, "F8_E4M3 in blocks", kNoGgufType, 128, 128, nullptr, 4, decode_f8_e4m3_blocks, 128},
     {WeightType::q4_0, "Q4_0", 2, 32, 18, decode_q4_0},
     {WeightType::q4_1, "Q4_1", 3, 32, 20, decode_q4_1},
     {WeightType::q5_0, "Q5_0", 6, 32, 22, decode_q5_0},
@@ -39,7 +40,6 @@ constexpr WeightTypeSpec kTypes[] = {
     {WeightType::q1_0, "Q1_0", 41, 128, 18, decode_q1_0},
     {WeightType::q2_0, "Q2_0", 42, 64, 18, decode_q2_0},
     {WeightType::nvfp4_apart, "NVFP4 with scales apart", kNoGgufType, 16, 8, nullptr, 1, decode_nvfp4_apart},
-    {WeightType::f8_e4m3_blocks, "F8_E4M3 in blocks", kNoGgufType, 128, 128, nullptr, 4, decode_f8_e4m3_blocks, 128},
 };
 static_assert(std::size(kTypes) == kWeightTypes);
 

@@ -18,17 +18,17 @@ enum class WeightType : uint8_t {
     // clang-format off
     f32, f16, bf16,                 // plain numbers
     q8_0,                           // blocks of 32 with one scale
-    f8_e4m3,                        // of safetensors only
+    f8_e4m3, f8_e4m3_blocks,        // of safetensors only
     q4_0, q4_1, q5_0, q5_1,         // blocks of 32 with one scale
     q2_k, q3_k, q4_k, q5_k, q6_k,   // blocks of 256 with scaled sub-blocks
     iq4_nl, iq4_xs,                 // codes point into a table of values
     iq3_s, iq3_xxs, iq2_xxs, iq2_xs, iq2_s, iq1_s, iq1_m,
     mxfp4, nvfp4,                   // codes are 4-bit floats
     tq1_0, tq2_0, q1_0, q2_0,       // codes are -1, 0 and 1, or -1 and 1
-    nvfp4_apart, f8_e4m3_blocks,    // of safetensors only
+    nvfp4_apart,                    // of safetensors only
     // clang-format on
 };
-inline constexpr int kWeightTypes = static_cast<int>(WeightType::f8_e4m3_blocks) + 1;
+inline constexpr int kWeightTypes = static_cast<int>(WeightType::nvfp4_apart) + 1;
 
 struct WeightTypeSpec {
     WeightType type;

@@ -90,6 +90,7 @@ class CpuBackend final : public Backend {
         int64_t row_bytes;
         const std::byte* block_scales;
         int64_t scale_row_bytes;
+        int sharing_before;  // see DotProducts
         int rows;
         int64_t cols;
         float scale;

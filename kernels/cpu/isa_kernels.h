@@ -18,8 +18,11 @@ struct Int8Block;
 struct DotProducts {
     const std::byte* w = nullptr;  // [rows][row_bytes]
     int64_t row_bytes = 0;
-    const std::byte* block_scales = nullptr;  // [rows][scale_row_bytes], of types that keep them apart
+    // Of types that keep the scales of blocks apart, [rows][scale_row_bytes]. Where rows share a row of scales it
+    // begins with that of the first row, which `sharing_before` rows before it have too.
+    const std::byte* block_scales = nullptr;
     int64_t scale_row_bytes = 0;
+    int sharing_before = 0;
     int rows = 0;
     int64_t cols = 0;
     float scale = 1;
@@ -37,14 +40,16 @@ struct DotProducts {
 
 // Of the types in the order of enum WeightType, the first that have kernels of their own here. Rows of all others are
 // unpacked by the decoder in the table of weight types.
-inline constexpr int kIsaWeightTypes = 5;
+inline constexpr int kIsaWeightTypes = 6;
 
 struct IsaKernels {
     // Dense products (isa/dot.cpp). Up to direct_tokens it is faster to read the weights in their own format, above it
     // to unpack them to float32 first; the result is the same to the bit.
     int direct_tokens[kIsaWeightTypes];
     void (*dot[kIsaWeightTypes])(const DotProducts& op);
-    void (*unpack[kIsaWeightTypes])(const std::byte* weights, int64_t count, float* values);
+    // `block_scales`, of types that keep them apart: those of the row, and `count` is of one row.
+    void (*unpack[kIsaWeightTypes])(const std::byte* weights, const std::byte* block_scales, int64_t count,
+                                    float* values);
 
     // Dense [rows][width] into rows of y that lie y_stride floats apart (isa/pointwise.cpp)
     // y = SiLU(gate) * up

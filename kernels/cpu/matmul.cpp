@@ -9,23 +9,14 @@ namespace octavo {
 
 namespace {
 
-constexpr int kRowGroup = 4;                    // rows that the float32 kernels take together
-constexpr int kInt8RowGroup = 32;               // a multiple of what the int8 kernels take together
-constexpr int64_t kDecodeTaskBytes = 16 << 10;  // weights that one task reads, with few tokens
-// Int8 kernels fetch the weights ahead themselves, from the second row group of a task on.
-constexpr int64_t kInt8TaskBytes = 128 << 10;
-constexpr int kInt8TasksPerThread = 4;
+constexpr int kRowGroup = 4;       // rows that the float32 kernels take together
+constexpr int kInt8RowGroup = 32;  // a multiple of what the int8 kernels take together
+// Weights that one task reads in place. Kernels fetch them ahead themselves, from the second row group of a task on;
+// but there are to be tasks enough for every thread.
+constexpr int64_t kLeastTaskBytes = 16 << 10;
+constexpr int64_t kMostTaskBytes = 128 << 10;
+constexpr int kTasksPerThread = 4;
 constexpr int kMinTokensPerPart = 48;
-
-// values[rows][cols] of w's rows from `first_row` on, times the scales of their blocks.
-void scale_blocks(const Matrix& w, int64_t first_row, int64_t rows, float* values) {
-    const int width = weight_type_spec(w.type).block_values;
-    for (int64_t row = first_row; row < first_row + rows; ++row) {
-        const auto* scales = reinterpret_cast<const float*>(w.scale_row(row));
-        for (int64_t block = 0; block < w.row_blocks(); ++block, values += width)
-            for (int i = 0; i < width; ++i) values[i] *= scales[block];
-    }
-}
 
 int64_t round_up(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -38,6 +29,7 @@ CpuBackend::Panel CpuBackend::make_panel(const Matrix& w, int64_t first_row, int
                    .row_bytes = w.row_bytes(),
                    .block_scales = w.scale_row(first_row),
                    .scale_row_bytes = w.scale_row_bytes(),
+                   .sharing_before = static_cast<int>(first_row % weight_type_spec(w.type).scale_rows),
                    .rows = rows,
                    .cols = w.cols,
                    .scale = w.scale};
@@ -50,14 +42,11 @@ CpuBackend::Panel CpuBackend::make_panel(const Matrix& w, int64_t first_row, int
 }
 
 void CpuBackend::unpack(const Matrix& w, int64_t first_row, int64_t rows, float* values) const {
-    if (has_kernels(w.type)) {
-        isa_.unpack[static_cast<int>(w.type)](w.row(first_row), rows * w.cols, values);
-    } else if (w.type == WeightType::f8_e4m3_blocks) {
-        isa_.unpack[static_cast<int>(WeightType::f8_e4m3)](w.row(first_row), rows * w.cols, values);
-        scale_blocks(w, first_row, rows, values);
-    } else {
-        w.decode_rows(first_row, rows, values);
-    }
+    if (!has_kernels(w.type)) return w.decode_rows(first_row, rows, values);
+    const auto unpack = isa_.unpack[static_cast<int>(w.type)];
+    if (weight_type_spec(w.type).scale_bytes == 0) return unpack(w.row(first_row), nullptr, rows * w.cols, values);
+    for (int64_t row = first_row; row < first_row + rows; ++row, values += w.cols)
+        unpack(w.row(row), w.scale_row(row), w.cols, values);
 }
 
 void CpuBackend::dot(const Panel& panel, DotProducts op) const {
@@ -65,6 +54,7 @@ void CpuBackend::dot(const Panel& panel, DotProducts op) const {
     op.row_bytes = panel.row_bytes;
     op.block_scales = panel.block_scales;
     op.scale_row_bytes = panel.scale_row_bytes;
+    op.sharing_before = panel.sharing_before;
     op.rows = panel.rows;
     op.cols = panel.cols;
     op.scale = panel.scale;
@@ -81,10 +71,9 @@ int CpuBackend::unpacked_panel_rows(const Matrix& w) const {
 
 int CpuBackend::matmul_panel_rows(const Matrix& w, int tokens) const {
     if (!reads_in_place(w, tokens)) return unpacked_panel_rows(w);
-    const bool int8 = takes_int8(w);
-    const int group = int8 ? kInt8RowGroup : kRowGroup;
-    const int64_t share = w.bytes() / (kInt8TasksPerThread * pool_.threads());
-    const int64_t bytes = int8 ? std::clamp(share, kDecodeTaskBytes, kInt8TaskBytes) : kDecodeTaskBytes;
+    const int group = takes_int8(w) ? kInt8RowGroup : kRowGroup;
+    const int64_t share = w.bytes() / (kTasksPerThread * pool_.threads());
+    const int64_t bytes = std::clamp(share, kLeastTaskBytes, kMostTaskBytes);
     const int64_t rows = round_up(bytes / w.row_bytes(), group);
     return static_cast<int>(std::clamp<int64_t>(rows, group, std::numeric_limits<int>::max()));
 }

@@ -200,11 +200,12 @@ void CpuBackend::moe_round_x(const MoeRound& round) {
 // case.
 int CpuBackend::moe_stream_rows(const MoeRound& round, int64_t total_rows) const {
     static_assert(kMoeStreamTokens * kMaxStreamRows <= kMoeStepTokens * kMaxPanelRows);
-    const auto in_int8 = [&](const Group& group) {
+    const auto in_place = [&](const Group& group) {
         const FfnMatrices& ffn = *group.ffn;
-        return takes_int8(ffn.gate) && takes_int8(ffn.up) && takes_int8(ffn.down);
+        return reads_in_place(ffn.gate, group.count) && reads_in_place(ffn.up, group.count) &&
+               reads_in_place(ffn.down, group.count);
     };
-    if (round.tokens > kMoeStreamTokens || !std::all_of(round.groups, round.groups + round.group_count, in_int8))
+    if (round.tokens > kMoeStreamTokens || !std::all_of(round.groups, round.groups + round.group_count, in_place))
         return 0;
     const int64_t share = total_rows / (4 * pool_.threads());
     return static_cast<int>(std::clamp<int64_t>(share / kMaxPanelRows * kMaxPanelRows, kMaxPanelRows, kMaxStreamRows));

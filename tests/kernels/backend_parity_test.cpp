@@ -22,7 +22,7 @@ struct MatmulShape {
 constexpr MatmulShape kMatmulShapes[] = {{1, 32, 1},    {3, 96, 2},    {17, 64, 3},    {64, 256, 17},  {33, 160, 63},
                                          {20, 352, 64}, {7, 1024, 65}, {48, 224, 130}, {5, 7, 3},      {9, 33, 17},
                                          {16, 100, 2},  {130, 32, 1},  {5, 1056, 17},  {6, 2080, 100}, {35, 512, 1},
-                                         {3, 768, 70},  {131, 256, 4}};
+                                         {3, 768, 70},  {131, 256, 4}, {140, 384, 1}};
 
 // One call with a target per weight type, the targets side by side in y with a gap after each row; every other target
 // is added to what is there.
@@ -263,12 +263,17 @@ struct MoeShape {
     WeightType type;
     bool shared;
 };
-constexpr MoeShape kMoeShapes[] = {
-    {1, 64, 32, 8, 3, WeightType::q8_0, true},   {2, 96, 64, 8, 8, WeightType::f32, true},
-    {3, 32, 96, 5, 2, WeightType::bf16, false},  {17, 64, 32, 16, 4, WeightType::f16, true},
-    {65, 32, 64, 4, 1, WeightType::q8_0, true},  {130, 32, 32, 6, 3, WeightType::q8_0, true},
-    {3, 64, 160, 0, 0, WeightType::q8_0, true},  {2, 36, 20, 3, 2, WeightType::f32, true},
-    {2, 256, 256, 4, 2, WeightType::q4_k, true}, {70, 256, 256, 3, 1, WeightType::q6_k, true}};
+constexpr MoeShape kMoeShapes[] = {{1, 64, 32, 8, 3, WeightType::q8_0, true},
+                                   {2, 96, 64, 8, 8, WeightType::f32, true},
+                                   {3, 32, 96, 5, 2, WeightType::bf16, false},
+                                   {17, 64, 32, 16, 4, WeightType::f16, true},
+                                   {65, 32, 64, 4, 1, WeightType::q8_0, true},
+                                   {130, 32, 32, 6, 3, WeightType::q8_0, true},
+                                   {3, 64, 160, 0, 0, WeightType::q8_0, true},
+                                   {2, 36, 20, 3, 2, WeightType::f32, true},
+                                   {2, 256, 256, 4, 2, WeightType::q4_k, true},
+                                   {70, 256, 256, 3, 1, WeightType::q6_k, true},
+                                   {3, 256, 384, 4, 2, WeightType::f8_e4m3_blocks, true}};
 
 class MoeCase {
   public:

@@ -3,54 +3,29 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <random>
+#include <deque>
 #include <string>
 #include <vector>
 
 #include "kernels/backend.h"
-#include "kernels/base/half.h"
-#include "kernels/random_weights.h"
+#include "tests/support/compare.h"
+#include "tests/support/inputs.h"
 
 namespace octavo {
 namespace {
 
+using test::make_input;
+using test::TestMatrix;
+
 std::vector<float> gaussian(int64_t count, unsigned seed, float scale = 1) {
-    std::mt19937 random(seed);
-    std::normal_distribution<float> normal(0, scale);
-    std::vector<float> values(static_cast<size_t>(count));
-    for (float& value : values) value = normal(random);
+    std::vector<float> values = make_input(test::InputFamily::gaussian, count, seed);
+    for (float& value : values) value *= scale;
     return values;
 }
 
-// Random weights in a file's layout.
-struct Weights {
-    std::vector<std::byte> bytes;
-    Matrix matrix;
-
-    Weights(WeightType type, int64_t rows, int64_t cols, unsigned seed) {
-        matrix = {type, nullptr, rows, cols};
-        bytes.resize(static_cast<size_t>(matrix.bytes()));
-        matrix.data = bytes.data();
-        const std::vector<float> values = gaussian(rows * cols, seed, 0.05f);
-        const WeightTypeSpec& spec = weight_type_spec(type);
-        if (spec.block_values > 1) {
-            for (int64_t block = 0; block < rows * matrix.row_blocks(); ++block) {
-                fill_random_weights(type, 1, 2 * std::abs(values[static_cast<size_t>(block)]), seed + block,
-                                    &bytes[static_cast<size_t>(block * spec.block_bytes)]);
-            }
-            return;
-        }
-        for (size_t i = 0; i < values.size(); ++i) {
-            if (type == WeightType::f32) {
-                std::memcpy(&bytes[i * 4], &values[i], 4);
-            } else {
-                const uint16_t half = type == WeightType::f16 ? f32_to_f16(values[i]) : f32_to_bf16(values[i]);
-                std::memcpy(&bytes[i * 2], &half, 2);
-            }
-        }
-    }
-};
+TestMatrix weights(WeightType type, int64_t rows, int64_t cols, unsigned seed) {
+    return {type, rows, cols, gaussian(rows * cols, seed, 0.05f)};
+}
 
 std::string isa_name(const testing::TestParamInfo<CpuIsa>& info) {
     return info.param == CpuIsa::generic ? "generic" : info.param == CpuIsa::avx2 ? "avx2" : "avx512";
@@ -78,13 +53,14 @@ void expect_close(const std::vector<float>& got, const std::vector<float>& want,
 
 TEST_P(CpuDense, MatmulIsCloseToTheReferenceAndIndependentOfTheCall) {
     for (const WeightType type :
-         {WeightType::f32, WeightType::f16, WeightType::bf16, WeightType::q8_0, WeightType::q4_k, WeightType::iq4_nl}) {
+         {WeightType::f32, WeightType::f16, WeightType::bf16, WeightType::q8_0, WeightType::f8_e4m3,
+          WeightType::f8_e4m3_blocks, WeightType::q4_k, WeightType::iq4_nl}) {
         const int64_t unit = weight_type_spec(type).block_values;
-        for (const int64_t cols : {32, 416, 1056, 2080}) {
+        for (const int64_t cols : {32, 416, 1056, 1400, 2080}) {
             for (const int64_t rows : {6, 131}) {
                 const int64_t odd_cols = unit > 1 ? (cols + unit - 1) / unit * unit : cols - 5;
-                const Weights a(type, rows, odd_cols, 1);
-                const Weights b(type, 37, odd_cols, 2);
+                const TestMatrix a = weights(type, rows, odd_cols, 1);
+                const TestMatrix b = weights(type, 37, odd_cols, 2);
                 const int tokens = 67;
                 const int64_t stride = rows + 3;
                 const std::vector<float> x = gaussian(tokens * odd_cols, 3);
@@ -93,8 +69,8 @@ TEST_P(CpuDense, MatmulIsCloseToTheReferenceAndIndependentOfTheCall) {
                     float* second = y.data() + tokens * stride;
                     for (int first = 0; first < tokens; first += step) {
                         const MatmulTarget targets[] = {
-                            {.w = a.matrix, .y = y.data() + first * stride, .y_stride = stride},
-                            {.w = b.matrix, .y = second + first * 37, .y_stride = 37, .accumulate = true}};
+                            {.w = a.view(), .y = y.data() + first * stride, .y_stride = stride},
+                            {.w = b.view(), .y = second + first * 37, .y_stride = 37, .accumulate = true}};
                         backend.matmul(x.data() + first * odd_cols, std::min(step, tokens - first), targets);
                     }
                     return y;
@@ -104,12 +80,45 @@ TEST_P(CpuDense, MatmulIsCloseToTheReferenceAndIndependentOfTheCall) {
                 const std::vector<float> whole = compute(*one_thread_, tokens);
                 // Rounded activations: backend_parity_test.cpp has the exact bound.
                 const bool low_bit = type == WeightType::q4_k || type == WeightType::iq4_nl;
-                expect_close(whole, compute(*reference_, tokens), low_bit ? 0.1f : 2e-4f, what);
+                expect_close(whole, compute(*reference_, tokens), low_bit ? 0.3f : 2e-4f, what);
                 for (const int step : {1, 2, 3, 5, 7, 50}) {
                     ASSERT_EQ(whole, compute(step % 2 == 0 ? *one_thread_ : *three_threads_, step))
                         << what << ", " << step << " tokens a call";
                 }
                 ASSERT_EQ(whole, compute(*three_threads_, tokens)) << what;
+            }
+        }
+    }
+}
+
+// Scales change within a row, and from one row to the next at every 128th; tasks begin and end anywhere.
+TEST_P(CpuDense, Fp8InBlocksOfEverySize) {
+    const int64_t cols = 1408;
+    for (const test::InputFamily family : test::all_input_families()) {
+        const TestMatrix w(WeightType::f8_e4m3_blocks, 268, cols, family, 1);
+        for (const int rows : {1, 2, 3, 4, 5, 6, 7, 127, 129, 268}) {
+            for (const int tokens : {1, 2, 3, 4, 5, 6, 7, 12, 13, 31}) {
+                if (rows > 7 && tokens % 6 != 1) continue;
+                const std::vector<float> x = gaussian(tokens * cols, 2);
+                const auto compute = [&](Backend& backend) {
+                    std::vector<float> y(static_cast<size_t>(tokens * rows), 0.5f);
+                    const MatmulTarget target = {
+                        .w = w.view().slice_rows(0, rows), .y = y.data(), .y_stride = rows, .accumulate = true};
+                    backend.matmul(x.data(), tokens, {&target, 1});
+                    return y;
+                };
+                std::vector<double> bounds;
+                const std::vector<float> values = w.decoded();
+                for (int t = 0; t < tokens; ++t) {
+                    for (int r = 0; r < rows; ++r) {
+                        double magnitude = 0.5;
+                        for (int i = 0; i < cols; ++i) magnitude += std::fabs(x[t * cols + i] * values[r * cols + i]);
+                        bounds.push_back(1e-6 * magnitude);
+                    }
+                }
+                ASSERT_TRUE(test::within_bounds(compute(*one_thread_), compute(*reference_), bounds,
+                                                {{"token", tokens}, {"row", rows}}))
+                    << input_family_name(family) << ", " << rows << " rows, " << tokens << " tokens";
             }
         }
     }
@@ -124,17 +133,17 @@ TEST_P(CpuDense, MoeIsCloseToTheReferenceAndIndependentOfTheCall) {
     const MoeShape shapes[] = {{WeightType::q8_0, 96, 16, 4, 64, 32},
                                {WeightType::bf16, 70, 7, 3, 41, 35},
                                {WeightType::f32, 64, 5, 5, 33, 0},
+                               {WeightType::f8_e4m3_blocks, 256, 6, 2, 128, 384},
                                {WeightType::f16, 64, 0, 0, 0, 200}};
     for (const MoeShape& shape : shapes) {
         const int tokens = 100;
-        std::vector<Weights> weights;
-        weights.reserve(static_cast<size_t>(3 * shape.experts + 3));
+        std::deque<TestMatrix> matrices;  // which stay where they are
         const auto make = [&](int ff, unsigned seed) {
-            weights.emplace_back(shape.type, ff, shape.hidden, seed);
-            weights.emplace_back(shape.type, ff, shape.hidden, seed + 1);
-            weights.emplace_back(shape.type, shape.hidden, ff, seed + 2);
-            const size_t n = weights.size();
-            return FfnMatrices{weights[n - 3].matrix, weights[n - 2].matrix, weights[n - 1].matrix};
+            const auto add = [&](int rows, int cols, unsigned of) {
+                return matrices.emplace_back(weights(shape.type, rows, cols, of)).view();
+            };
+            return FfnMatrices{add(ff, shape.hidden, seed), add(ff, shape.hidden, seed + 1),
+                               add(shape.hidden, ff, seed + 2)};
         };
         std::vector<FfnMatrices> experts;
         for (int e = 0; e < shape.experts; ++e) experts.push_back(make(shape.ff, static_cast<unsigned>(3 * e + 1)));

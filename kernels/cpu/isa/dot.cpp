@@ -33,6 +33,10 @@ struct Span {
     VecF* carry_out;       // nullptr: finish, write y
 };
 
+// Of types that end in a tail.
+template <class Weights>
+constexpr int kVectorBytes = Weights::kStepBytes / (Weights::kStep / kLanes);
+
 // y[t][r] for a tile of Rows x Tokens. Only tiles of one row take columns that do not fill a step.
 template <class Weights, int Rows, int Tokens>
 void tile(const DotProducts& op, const std::byte* w, const float* const* x, float* y, const Span& span) {
@@ -51,10 +55,11 @@ void tile(const DotProducts& op, const std::byte* w, const float* const* x, floa
     for (; col + Weights::kStep <= end; col += Weights::kStep, w += Weights::kStepBytes) {
         typename Weights::Scale scale[Rows];
         for (int r = 0; r < Rows; ++r) {
-            scale[r] = Weights::scale(w + r * row_bytes);
+            scale[r] = Weights::scale(w + r * row_bytes, op.block_scales, col);
             if constexpr (Weights::kStreams) __builtin_prefetch(ahead + r * Weights::kStepBytes);
         }
         ahead += Rows * Weights::kStepBytes;
+#pragma GCC unroll 16
         for (int v = 0; v < Weights::kStep / kLanes; ++v) {
             VecF value[Tokens];
             for (int t = 0; t < Tokens; ++t) value[t] = load(x[t] + col + v * kLanes);
@@ -65,8 +70,8 @@ void tile(const DotProducts& op, const std::byte* w, const float* const* x, floa
         }
     }
     if constexpr (Rows == 1) {
-        const int rest = static_cast<int>(end - col);
-        if (rest > 0) {
+        for (; col < end; col += kLanes, w += kVectorBytes<Weights>) {
+            const int rest = static_cast<int>(end - col < kLanes ? end - col : kLanes);
             const VecF weight = Weights::load_tail(w, rest);
             for (int t = 0; t < Tokens; ++t) sum[t][0] = fma(weight, load_first(x[t] + col, rest), sum[t][0]);
         }
@@ -155,16 +160,19 @@ void dot(const DotProducts& op) {
 }
 
 template <class Weights>
-void unpack(const std::byte* weights, int64_t count, float* values) {
+void unpack(const std::byte* weights, const std::byte* block_scales, int64_t count, float* values) {
     int64_t i = 0;
     for (; i + Weights::kStep <= count; i += Weights::kStep, weights += Weights::kStepBytes) {
-        const typename Weights::Scale scale = Weights::scale(weights);
+        const typename Weights::Scale scale = Weights::scale(weights, block_scales, i);
+#pragma GCC unroll 16
         for (int v = 0; v < Weights::kStep / kLanes; ++v) {
             store(values + i + v * kLanes, Weights::load(weights, v, scale));
         }
     }
-    const int rest = static_cast<int>(count - i);
-    if (rest > 0) store_first(values + i, Weights::load_tail(weights, rest), rest);
+    for (; i < count; i += kLanes, weights += kVectorBytes<Weights>) {
+        const int rest = static_cast<int>(count - i < kLanes ? count - i : kLanes);
+        store_first(values + i, Weights::load_tail(weights, rest), rest);
+    }
 }
 
 }  // namespace
@@ -174,13 +182,37 @@ void dot_f16(const DotProducts& op) { dot<F16Row>(op); }
 void dot_bf16(const DotProducts& op) { dot<Bf16Row>(op); }
 void dot_q8_0(const DotProducts& op) { dot<Q8_0Row>(op); }
 void dot_f8_e4m3(const DotProducts& op) { dot<F8E4m3Row>(op); }
+// Part by part of rows that share their scales.
+void dot_f8_e4m3_blocks(const DotProducts& op) {
+    DotProducts part = op;
+    for (int row = 0; row < op.rows; row += part.rows) {
+        const int scale_row = (op.sharing_before + row) / F8E4m3BlocksRow::kSharingRows;
+        const int end = (scale_row + 1) * F8E4m3BlocksRow::kSharingRows - op.sharing_before;
+        part.rows = (end < op.rows ? end : op.rows) - row;
+        part.w = op.w + row * op.row_bytes;
+        part.block_scales = op.block_scales + scale_row * op.scale_row_bytes;
+        part.y = op.y + row;
+        dot<F8E4m3BlocksRow>(part);
+    }
+}
 
-void unpack_f32(const std::byte* weights, int64_t count, float* values) { unpack<F32Row>(weights, count, values); }
-void unpack_f16(const std::byte* weights, int64_t count, float* values) { unpack<F16Row>(weights, count, values); }
-void unpack_bf16(const std::byte* weights, int64_t count, float* values) { unpack<Bf16Row>(weights, count, values); }
-void unpack_q8_0(const std::byte* weights, int64_t count, float* values) { unpack<Q8_0Row>(weights, count, values); }
-void unpack_f8_e4m3(const std::byte* weights, int64_t count, float* values) {
-    unpack<F8E4m3Row>(weights, count, values);
+void unpack_f32(const std::byte* weights, const std::byte* block_scales, int64_t count, float* values) {
+    unpack<F32Row>(weights, block_scales, count, values);
+}
+void unpack_f16(const std::byte* weights, const std::byte* block_scales, int64_t count, float* values) {
+    unpack<F16Row>(weights, block_scales, count, values);
+}
+void unpack_bf16(const std::byte* weights, const std::byte* block_scales, int64_t count, float* values) {
+    unpack<Bf16Row>(weights, block_scales, count, values);
+}
+void unpack_q8_0(const std::byte* weights, const std::byte* block_scales, int64_t count, float* values) {
+    unpack<Q8_0Row>(weights, block_scales, count, values);
+}
+void unpack_f8_e4m3(const std::byte* weights, const std::byte* block_scales, int64_t count, float* values) {
+    unpack<F8E4m3Row>(weights, block_scales, count, values);
+}
+void unpack_f8_e4m3_blocks(const std::byte* weights, const std::byte* block_scales, int64_t count, float* values) {
+    unpack<F8E4m3BlocksRow>(weights, block_scales, count, values);
 }
 
 }  // namespace octavo::OCTAVO_ISA

@@ -7,9 +7,9 @@ const IsaKernels& isa_kernels() {
     static const IsaKernels table = {
         // Measured: a weight that is cheap to decode may be decoded three times.
         .direct_tokens = {3 * kDotTileTokens, 3 * kDotTileTokens, 3 * kDotTileTokens, 2 * kDotTileTokens,
-                          2 * kDotTileTokens},
-        .dot = {dot_f32, dot_f16, dot_bf16, dot_q8_0, dot_f8_e4m3},
-        .unpack = {unpack_f32, unpack_f16, unpack_bf16, unpack_q8_0, unpack_f8_e4m3},
+                          2 * kDotTileTokens, 2 * kDotTileTokens},
+        .dot = {dot_f32, dot_f16, dot_bf16, dot_q8_0, dot_f8_e4m3, dot_f8_e4m3_blocks},
+        .unpack = {unpack_f32, unpack_f16, unpack_bf16, unpack_q8_0, unpack_f8_e4m3, unpack_f8_e4m3_blocks},
         .silu_mul = silu_mul,
         .add_scaled_rows = add_scaled_rows,
         .add_rows = add_rows,

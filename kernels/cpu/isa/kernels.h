@@ -11,16 +11,10 @@ inline constexpr int kDotTileTokens = 6;
 #else
 inline constexpr int kDotTileTokens = 3;
 #endif
-void dot_f32(const DotProducts& op);
-void dot_f16(const DotProducts& op);
-void dot_bf16(const DotProducts& op);
-void dot_q8_0(const DotProducts& op);
-void dot_f8_e4m3(const DotProducts& op);
-void unpack_f32(const std::byte* weights, int64_t count, float* values);
-void unpack_f16(const std::byte* weights, int64_t count, float* values);
-void unpack_bf16(const std::byte* weights, int64_t count, float* values);
-void unpack_q8_0(const std::byte* weights, int64_t count, float* values);
-void unpack_f8_e4m3(const std::byte* weights, int64_t count, float* values);
+using Dot = void(const DotProducts& op);
+Dot dot_f32, dot_f16, dot_bf16, dot_q8_0, dot_f8_e4m3, dot_f8_e4m3_blocks;
+using Unpack = void(const std::byte* weights, const std::byte* block_scales, int64_t count, float* values);
+Unpack unpack_f32, unpack_f16, unpack_bf16, unpack_q8_0, unpack_f8_e4m3, unpack_f8_e4m3_blocks;
 
 void silu_mul(const float* gate, const float* up, int rows, int width, float* y, int64_t y_stride);
 void add_scaled_rows(const float* x, const float* scale, const int32_t* y_rows, int rows, int width, float* y,

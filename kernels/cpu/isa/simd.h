@@ -54,15 +54,16 @@ inline VecF load_bf16(const uint16_t* p) {
 inline VecF load_i8(const int8_t* p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
 }
-// E4M3. Moved to the places of a half-precision number its bits are a 256th of it, subnormal or not.
+// Two vectors of E4M3, the first or the second of them. Moved to the places of a half-precision number its bits are a
+// 256th of it, subnormal or not; NaN alone is carried into the highest bit of the exponent by a step more.
+template <int which>
 inline VecF load_e4m3(const uint8_t* p) {
-    const __m256i word = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-    const __m256i magnitude = _mm256_and_si256(word, _mm256_set1_epi16(0x7f));
-    const __m256i sign = _mm256_and_si256(word, _mm256_set1_epi16(INT16_MIN));
-    const __m256i nan =
-        _mm256_and_si256(_mm256_cmpeq_epi16(magnitude, _mm256_set1_epi16(0x7f)), _mm256_set1_epi16(0x7e00));
-    const __m256i half = _mm256_or_si256(_mm256_or_si256(sign, nan), _mm256_slli_epi16(magnitude, 7));
-    return _mm512_mul_ps(_mm512_cvtph_ps(half), _mm512_set1_ps(256));
+    const __m512i word = _mm512_cvtepi8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+    const __m512i high = _mm512_set1_epi16(0x4000);
+    const __m512i half = _mm512_andnot_si512(high, _mm512_slli_epi16(word, 7));
+    const __m512i step = _mm512_add_epi16(half, _mm512_set1_epi16(0x80));
+    const __m512i halves = _mm512_ternarylogic_epi64(half, step, high, 0xf8);  // half | (step & high)
+    return _mm512_mul_ps(_mm512_cvtph_ps(_mm512_extracti64x4_epi64(halves, which)), _mm512_set1_ps(256));
 }
 inline void store_f16(uint16_t* p, VecF x) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
@@ -115,14 +116,16 @@ inline VecF load_bf16(const uint16_t* p) {
 inline VecF load_i8(const int8_t* p) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
 }
-// E4M3. Moved to the places of a half-precision number its bits are a 256th of it, subnormal or not.
+// Two vectors of E4M3, the first or the second of them. Moved to the places of a half-precision number its bits are a
+// 256th of it, subnormal or not; NaN alone is carried into the highest bit of the exponent by a step more.
+template <int which>
 inline VecF load_e4m3(const uint8_t* p) {
-    const __m128i word = _mm_cvtepi8_epi16(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
-    const __m128i magnitude = _mm_and_si128(word, _mm_set1_epi16(0x7f));
-    const __m128i sign = _mm_and_si128(word, _mm_set1_epi16(INT16_MIN));
-    const __m128i nan = _mm_and_si128(_mm_cmpeq_epi16(magnitude, _mm_set1_epi16(0x7f)), _mm_set1_epi16(0x7e00));
-    const __m128i half = _mm_or_si128(_mm_or_si128(sign, nan), _mm_slli_epi16(magnitude, 7));
-    return _mm256_mul_ps(_mm256_cvtph_ps(half), _mm256_set1_ps(256));
+    const __m256i word = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    const __m256i high = _mm256_set1_epi16(0x4000);
+    const __m256i half = _mm256_andnot_si256(high, _mm256_slli_epi16(word, 7));
+    const __m256i step = _mm256_add_epi16(half, _mm256_set1_epi16(0x80));
+    const __m256i halves = _mm256_or_si256(half, _mm256_and_si256(step, high));
+    return _mm256_mul_ps(_mm256_cvtph_ps(_mm256_extracti128_si256(halves, which)), _mm256_set1_ps(256));
 }
 inline void store_f16(uint16_t* p, VecF x) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
@@ -181,13 +184,15 @@ inline VecF load_bf16(const uint16_t* p) {
 inline VecF load_i8(const int8_t* p) {
     return VecF{static_cast<float>(p[0]), static_cast<float>(p[1]), static_cast<float>(p[2]), static_cast<float>(p[3])};
 }
-// E4M3. Moved to the places of a half-precision number its bits are a 256th of it, subnormal or not.
+// Two vectors of E4M3, the first or the second of them. Moved to the places of a half-precision number its bits are a
+// 256th of it, subnormal or not; NaN alone is carried into the highest bit of the exponent by a step more.
+template <int which>
 inline VecF load_e4m3(const uint8_t* p) {
     VecF values;
     for (int i = 0; i < kLanes; ++i) {
-        const uint32_t magnitude = p[i] & 0x7fu;
-        const uint32_t nan = magnitude == 0x7f ? 0x7e00u : 0u;
-        values[i] = 256 * f16_lane(static_cast<uint16_t>((p[i] & 0x80u) << 8 | nan | magnitude << 7));
+        const uint32_t byte = p[which * kLanes + i];
+        const uint32_t half = (byte & 0x80u) << 8 | (byte & 0x7fu) << 7;
+        values[i] = 256 * f16_lane(static_cast<uint16_t>(half | ((half + 0x80u) & 0x4000u)));
     }
     return values;
 }
