@@ -142,6 +142,8 @@ struct Moe {
     const float* router_logits = nullptr;  // [T][E]
     const float* shared_gate = nullptr;    // [T] logits; nullptr: factor 1
     float* y = nullptr;                    // [T][hidden], added to
+    // [E][3] in the back end's memory: Matrix::scale of the experts' gate, up and down; nullptr: all experts' are equal
+    const float* expert_scales = nullptr;
 };
 
 // What a back end takes for itself, for memory plans.
@@ -157,8 +159,6 @@ class Backend {
     virtual std::string name() const = 0;  // for people: "cpu, avx512, 2 threads"
     virtual Memory& memory() = 0;
     virtual BackendBytes own_bytes() { return {}; }
-    // Whether matrices of this type, with or without a scale of their own, may be given to it.
-    virtual bool reads(const Matrix&) const { return true; }
     // Waits for everything that was asked for, and tells what went wrong since the last call: ErrorKind::device, or
     // input where a back end that runs behind its caller could not encode keys or values (see kv_store).
     virtual Status finish() { return {}; }

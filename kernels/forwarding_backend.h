@@ -17,7 +17,6 @@ class ForwardingBackend : public Backend {
 
     std::string name() const override { return inner_->name(); }
     Memory& memory() override { return inner_->memory(); }
-    bool reads(const Matrix& w) const override { return inner_->reads(w); }
     Status finish() override { return inner_->finish(); }
     void embed(const Matrix& table, std::span<const int32_t> ids, float* x) override { inner_->embed(table, ids, x); }
     void rms_norm(const float* x, int rows, int width, const float* weight, float eps, float* y) override {

@@ -125,7 +125,6 @@ class HostArrays final : public Backend {
 
     std::string name() const override { return device_->name(); }
     Memory& memory() override { return host_; }
-    bool reads(const Matrix& w) const override { return device_->reads(w); }
     Status finish() override { return std::exchange(status_, Status()); }
 
     void embed(const Matrix& table, std::span<const int32_t> ids, float* x) override {
@@ -270,6 +269,9 @@ class HostArrays final : public Backend {
         std::vector<FfnMatrices> shared;
         if (op.shared != nullptr) shared = stage.in(std::span(op.shared, 1));
         staged.experts = experts;
+        std::vector<float> scales;
+        for (const FfnMatrices& e : op.experts) scales.insert(scales.end(), {e.gate.scale, e.up.scale, e.down.scale});
+        staged.expert_scales = stage.in(scales.data(), std::ssize(scales));
         staged.shared = shared.empty() ? nullptr : shared.data();
         staged.x = stage.in(op.x, int64_t{op.tokens} * op.hidden);
         staged.router_logits = stage.in(op.router_logits, op.tokens * std::ssize(op.experts));

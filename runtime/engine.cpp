@@ -241,18 +241,23 @@ class Engine::Worker {
 };
 
 Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> model, const EngineOptions& options) {
+    return create(std::move(model), options,
+                  [](int64_t budget_bytes) { return make_cuda_backend({.budget_bytes = budget_bytes}); });
+}
+
+Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> model, const EngineOptions& options,
+                                               const OpenDevice& open_gpu) {
     std::string gpu_refusal;
     if (options.device != DeviceChoice::cpu) {
         bool opened = false;
         const auto open = [&](int64_t budget_bytes) {
-            Result<std::unique_ptr<Backend>> cuda = make_cuda_backend({.budget_bytes = budget_bytes});
-            opened = opened || cuda;
-            return cuda;
+            Result<std::unique_ptr<Backend>> gpu = open_gpu(budget_bytes);
+            opened = opened || gpu;
+            return gpu;
         };
         Result<std::unique_ptr<Engine>> engine = create_within_budget(model, options, open);
-        const bool not_for_it =
-            !engine && (engine.error().kind == ErrorKind::memory || engine.error().kind == ErrorKind::input);
-        if (options.device == DeviceChoice::cuda || (opened && !not_for_it)) return engine;
+        const bool too_large = !engine && engine.error().kind == ErrorKind::memory;
+        if (options.device == DeviceChoice::cuda || (opened && !too_large)) return engine;
         if (opened) gpu_refusal = engine.error().message;
     }
     DeviceOptions cpu = options;

@@ -59,6 +59,10 @@ class Engine {
     // budget that is too small is refused with the smallest that works. With DeviceChoice::automatic a model that does
     // not fit the GPU runs on the CPU.
     static Result<std::unique_ptr<Engine>> create(std::shared_ptr<const Model> model, const EngineOptions& options);
+    // The same with a device that `open_gpu` opens with a budget (0: none).
+    using OpenDevice = std::function<Result<std::unique_ptr<Backend>>(int64_t budget_bytes)>;
+    static Result<std::unique_ptr<Engine>> create(std::shared_ptr<const Model> model, const EngineOptions& options,
+                                                  const OpenDevice& open_gpu);
     // The same on a given back end, for tests and measurements; options.device is only a name then.
     static Result<std::unique_ptr<Engine>> create(std::shared_ptr<const Model> model, const EngineOptions& options,
                                                   std::unique_ptr<Backend> backend);
@@ -83,8 +87,7 @@ class Engine {
         return outcome;
     }
 
-    // The same within options.gpu_budget_bytes on a device that `open` opens with a budget (0: none), once or twice.
-    using OpenDevice = std::function<Result<std::unique_ptr<Backend>>(int64_t budget_bytes)>;
+    // The same within options.gpu_budget_bytes on a device that `open` opens, once or twice.
     static Result<std::unique_ptr<Engine>> create_within_budget(std::shared_ptr<const Model> model,
                                                                 const EngineOptions& options, const OpenDevice& open);
 

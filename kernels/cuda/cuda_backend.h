@@ -33,7 +33,6 @@ class CudaBackend final : public Backend {
     std::string name() const override { return name_; }
     Memory& memory() override { return memory_; }
     BackendBytes own_bytes() override;
-    bool reads(const Matrix& w) const override;  // matmul.cu
     Status finish() override;
     void repeat(std::span<const uint64_t> key, int64_t first_cell, const std::function<void()>& work) override;
 

@@ -8,9 +8,9 @@ namespace {
 
 // The list entries of a block's group, and its matrix.
 struct Part {
-    const unsigned char* w;
-    int first = 0;   // entry of the tile's first token
-    int tokens = 0;  // of the tile; <= 0: nothing to do
+    DeviceMatrix w;
+    int first;   // entry of the tile's first token
+    int tokens;  // of the tile; <= 0: nothing to do
 };
 
 __device__ Part part_of(const Gemm& g, int tile) {
@@ -18,7 +18,7 @@ __device__ Part part_of(const Gemm& g, int tile) {
     const int begin = g.starts == nullptr ? 0 : g.starts[group];
     const int end = g.starts == nullptr ? g.tokens : g.starts[group + 1];
     const int first = begin + static_cast<int>(blockIdx.y) * tile;
-    return {g.w.data + group * g.group_bytes, first, min(tile, end - first)};
+    return {g.w.of_group(group, g.group_bytes, g.group_scales), first, min(tile, end - first)};
 }
 
 __device__ const float* x_row(const Gemm& g, int entry) {
@@ -43,7 +43,7 @@ __device__ void float32_tile(const Gemm& g, const Part& part, float (*ws)[kPitch
     const int tr = thread / 16 * 4;  // its results
     const int tt = thread % 16 * 4;
     const bool row_there = first_row + at < g.w.rows;
-    const unsigned char* w_row = part.w + (row_there ? first_row + at : 0) * g.w.row_bytes;
+    const WeightRow w_row = weight_row<type>(part.w, row_there ? first_row + at : 0);
     const float* x = x_row(g, part.first + (at < part.tokens ? at : 0));
     float sums[4][4] = {};
     for (int64_t k = 0; k < g.w.cols; k += kDepth) {
@@ -51,7 +51,7 @@ __device__ void float32_tile(const Gemm& g, const Part& part, float (*ws)[kPitch
         for (int i = 0; i < 4; ++i) {
             const int64_t column = k + columns + i;
             const bool there = column < g.w.cols;
-            ws[columns + i][at] = there && row_there ? weight_at<type>(g.w, w_row, column) : 0.0f;
+            ws[columns + i][at] = there && row_there ? weight_at<type>(part.w, w_row, column) : 0.0f;
             xs[columns + i][at] = there && at < part.tokens ? x[column] : 0.0f;
         }
         __syncthreads();
@@ -71,7 +71,9 @@ __device__ void float32_tile(const Gemm& g, const Part& part, float (*ws)[kPitch
     }
     for (int t = 0; t < 4 && tt + t < part.tokens; ++t) {
         float* y = y_row(g, part.first + tt + t) + first_row + tr;
-        for (int r = 0; r < 4 && first_row + tr + r < g.w.rows; ++r) y[r] = (g.accumulate ? y[r] : 0.0f) + sums[t][r];
+        for (int r = 0; r < 4 && first_row + tr + r < g.w.rows; ++r) {
+            y[r] = (g.accumulate ? y[r] : 0.0f) + part.w.scale * sums[t][r];
+        }
     }
 }
 
@@ -105,21 +107,21 @@ __device__ uint4 pack8(const float (&v)[8]) {
 
 // The weights of columns [k, k + kStep), as factors; a thread takes eight columns of two rows.
 template <WeightTypes types>
-__device__ inline void load_weights(const Gemm& g, const unsigned char* data, int64_t first_row, int64_t k,
-                                    uint16_t (*tile)[kPitchOf16]) {
+__device__ inline void load_weights(const DeviceMatrix& w, int64_t first_row, int64_t k, uint16_t (*tile)[kPitchOf16]) {
     const int column = threadIdx.x % 4 * 8;
-    const bool as_it_is = g.w.type == kFactorType && g.w.wide;
+    const bool as_it_is = w.type == kFactorType && w.wide;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
         const int row = static_cast<int>(threadIdx.x) / 4 + i * 64;
         uint16_t* const to = &tile[row][column];
-        const unsigned char* from = data + min(first_row + row, g.w.rows - 1) * g.w.row_bytes;
+        const int64_t from = min(first_row + row, w.rows - 1);
         if (as_it_is) {
-            copy_16_or_zero(to, from + (k + column) * 2, k + column < g.w.cols);
-        } else if (k + column < g.w.cols) {
+            copy_16_or_zero(to, w.data + from * w.row_bytes + (k + column) * 2, k + column < w.cols);
+        } else if (k + column < w.cols) {
             float values[8];
-            with_weight_type<types>(
-                g.w.type, [&](auto type) { weights_at<decltype(type)::value>(g.w, from, k + column, values); });
+            with_weight_type<types>(w.type, [&](auto type) {
+                weights_at<decltype(type)::value>(w, weight_row<decltype(type)::value>(w, from), k + column, values);
+            });
             *reinterpret_cast<uint4*>(to) = pack8(values);
         } else {
             *reinterpret_cast<uint4*>(to) = {};
@@ -156,7 +158,7 @@ __global__ void __launch_bounds__(kThreads, 2) tensor_kernel(Gemm g) {
         const int stage = step % kStages;
         const int64_t k = int64_t{step} * kStep;
         if (k < g.w.cols) {
-            load_weights<types>(g, part.w, first_row, k, tiles.w[stage]);
+            load_weights<types>(part.w, first_row, k, tiles.w[stage]);
 #pragma unroll
             for (int i = 0; i < kTokenTurns; ++i) {
                 const int token = static_cast<int>(threadIdx.x) / 4 + i * kTokensAtOnce;
@@ -206,7 +208,8 @@ __global__ void __launch_bounds__(kThreads, 2) tensor_kernel(Gemm g) {
 #pragma unroll
                 for (int half = 0; half < 2; ++half) {
                     const int64_t row = first_row + row0 + m * 16 + lane / 4 + half * 8;
-                    if (row < g.w.rows) y[row] = (g.accumulate ? y[row] : 0.0f) + sums[m][n][i + 2 * half];
+                    if (row >= g.w.rows) continue;
+                    y[row] = (g.accumulate ? y[row] : 0.0f) + part.w.scale * sums[m][n][i + 2 * half];
                 }
             }
         }
@@ -238,10 +241,13 @@ void prepare_gemm() {
     const auto allow = [](auto kernel, size_t bytes) {
         (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
     };
-    allow(tensor_kernel<WeightTypes::simple, 128>, sizeof(Tiles<128>));
-    allow(tensor_kernel<WeightTypes::simple, 32>, sizeof(Tiles<32>));
-    allow(tensor_kernel<WeightTypes::all, 128>, sizeof(Tiles<128>));
-    allow(tensor_kernel<WeightTypes::all, 32>, sizeof(Tiles<32>));
+    const auto allow_both = [&]<WeightTypes types>() {
+        allow(tensor_kernel<types, 128>, sizeof(Tiles<128>));
+        allow(tensor_kernel<types, 32>, sizeof(Tiles<32>));
+    };
+    allow_both.template operator()<WeightTypes::simple>();
+    allow_both.template operator()<WeightTypes::small_floats>();
+    allow_both.template operator()<WeightTypes::all>();
 }
 
 void make_factors(const float* x, int64_t rows, int64_t cols, int64_t stride, uint16_t* factors, cudaStream_t stream) {
@@ -266,11 +272,7 @@ void run_gemm(const Gemm& gemm, cudaStream_t stream) {
             launch_tensor<types, 128>(gemm, stream);
         }
     };
-    if (is_simple(gemm.w.type)) {
-        launch.template operator()<WeightTypes::simple>();
-    } else {
-        launch.template operator()<WeightTypes::all>();
-    }
+    with_weight_types({gemm.w.type}, launch);
 }
 
 }  // namespace octavo::cuda

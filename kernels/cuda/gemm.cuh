@@ -18,12 +18,14 @@ struct Gemm {
     int usual_tokens = 0;  // of a group
     bool accumulate = false;
 
-    // Groups: group g has matrix w.data + g * group_bytes and the list entries [starts[g], starts[g + 1]).
+    // Groups: group g has the matrix that lies g * group_bytes behind `w`, and the list entries
+    // [starts[g], starts[g + 1]).
     int groups = 1;
     int64_t group_bytes = 0;
-    const int32_t* starts = nullptr;    // nullptr: one group, all tokens
-    const int32_t* x_tokens = nullptr;  // [entries] which row of x; nullptr: the entry's own number
-    const int32_t* y_tokens = nullptr;  // [entries] which row of y; nullptr: the entry's own number
+    const float* group_scales = nullptr;  // [groups], kScaleStride apart: of their matrices; nullptr: w.scale
+    const int32_t* starts = nullptr;      // nullptr: one group, all tokens
+    const int32_t* x_tokens = nullptr;    // [entries] which row of x; nullptr: the entry's own number
+    const int32_t* y_tokens = nullptr;    // [entries] which row of y; nullptr: the entry's own number
 };
 
 // In float32 throughout, or with 16-bit factors on the tensor cores. F32 weights always stay float32: files keep those

@@ -3,6 +3,7 @@
 
 #include "kernels/cuda/cuda_backend.h"
 #include "kernels/cuda/gemm.cuh"
+#include "kernels/cuda/nvfp4_rows.cuh"
 
 namespace octavo::cuda {
 namespace {
@@ -26,57 +27,33 @@ struct FewTokens {
     int64_t x_stride;
 };
 
-// Each warp: `rows` rows, all tokens. Lanes take eight columns in turn, as row_dot does.
+__device__ const FewTokens::Target& target_of_block(const FewTokens& op) {
+    int which = 0;
+    while (which + 1 < op.count && static_cast<int64_t>(blockIdx.x) >= op.targets[which + 1].first_block) ++which;
+    return op.targets[which];
+}
+
+// Each warp: `rows` rows, all tokens.
 template <WeightType type, int rows, int tokens>
 __device__ void few_rows(const FewTokens::Target& target, int64_t first_row, const float* x, int64_t x_stride) {
-    const int lane = threadIdx.x % kWarp;
     const DeviceMatrix& w = target.w;
-    float sums[rows][tokens] = {};
-    const auto add = [&](auto wide) {
-#pragma unroll(rows == 1 && tokens == 1 ? 8 : 1)
-        for (int64_t column = lane * 8; column < w.cols; column += kWarp * 8) {
-            float inputs[tokens][8];
-#pragma unroll
-            for (int t = 0; t < tokens; ++t) {
-                inputs_at<decltype(wide)::value>(x + t * x_stride, column, w.cols, inputs[t]);
-            }
-#pragma unroll
-            for (int r = 0; r < rows; ++r) {
-                const int64_t row = min(first_row + r, w.rows - 1);
-                float values[8];
-                const float scale = codes_at<type>(w, w.data + row * w.row_bytes, column, values);
-#pragma unroll
-                for (int t = 0; t < tokens; ++t) {
-                    float part = 0;
-#pragma unroll
-                    for (int i = 0; i < 8; ++i) part = fmaf(values[i], inputs[t][i], part);
-                    sums[r][t] = fmaf(scale, part, sums[r][t]);
-                }
-            }
-        }
-    };
-    if (w.cols % 8 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0 && x_stride % 4 == 0) {
-        add(std::true_type());
-    } else {
-        add(std::false_type());
-    }
+    float sums[rows][tokens];
+    row_dots<type>(w, first_row, x, x_stride, sums);
+    if (threadIdx.x % kWarp != 0) return;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
 #pragma unroll
         for (int t = 0; t < tokens; ++t) {
-            const float sum = warp_sum(sums[r][t]);
-            if (lane != 0 || first_row + r >= w.rows) continue;
+            if (first_row + r >= w.rows) continue;
             float* y = target.y + t * target.y_stride + first_row + r;
-            *y = (target.accumulate ? *y : 0.0f) + sum;
+            *y = (target.accumulate ? *y : 0.0f) + w.scale * sums[r][t];
         }
     }
 }
 
 template <WeightTypes types, int rows, int tokens>
 __global__ void __launch_bounds__(kWarps* kWarp) few_tokens_kernel(FewTokens op) {
-    int which = 0;
-    while (which + 1 < op.count && static_cast<int64_t>(blockIdx.x) >= op.targets[which + 1].first_block) ++which;
-    const FewTokens::Target& target = op.targets[which];
+    const FewTokens::Target& target = target_of_block(op);
     const int64_t warp = (blockIdx.x - target.first_block) * kWarps + threadIdx.x / kWarp;
     if (warp * rows >= target.w.rows) return;
     with_weight_type<types>(target.w.type, [&](auto type) {
@@ -84,14 +61,54 @@ __global__ void __launch_bounds__(kWarps* kWarp) few_tokens_kernel(FewTokens op)
     });
 }
 
-template <WeightTypes types, int rows>
-void launch_few(FewTokens op, int tokens, cudaStream_t stream) {
+// NVFP4 on tensor cores: a block to 16 rows.
+template <int tokens>
+__global__ void __launch_bounds__(kWarps* kWarp) nvfp4_kernel(FewTokens op) {
+    __shared__ nvfp4::Staged<kWarps, tokens> staged;
+    __shared__ float parts[kWarps][nvfp4::kRows][tokens];
+    const FewTokens::Target& target = target_of_block(op);
+    const DeviceMatrix& w = target.w;
+    const int warp = threadIdx.x / kWarp;
+    const int64_t first_row = (blockIdx.x - target.first_block) * nvfp4::kRows;
+    float sums[4] = {};
+    nvfp4::add_chunks(
+        static_cast<int>(w.cols / nvfp4::kColumns), warp, staged,
+        [&](int chunk) { return nvfp4::load_chunk(w, first_row, int64_t{chunk} * nvfp4::kColumns); },
+        [&](int group, int token, float(&x)[8]) {
+            inputs_at<true>(op.x + token * op.x_stride, int64_t{group} * 8, w.cols, x);
+        },
+        sums);
+    nvfp4::keep_sums(sums, parts[warp]);
+    __syncthreads();
+    const int token = threadIdx.x / nvfp4::kRows;
+    const int64_t row = first_row + threadIdx.x % nvfp4::kRows;
+    if (token >= tokens || row >= w.rows) return;
+    float* y = target.y + token * target.y_stride + row;
+    const float sum = nvfp4::total<kWarps>(parts, threadIdx.x % nvfp4::kRows, token);
+    *y = (target.accumulate ? *y : 0.0f) + w.scale * sum;
+}
+
+// The launch's blocks, each with `rows` rows.
+unsigned share_out(FewTokens& op, int rows) {
     int64_t blocks = 0;
     for (int i = 0; i < op.count; ++i) {
         op.targets[i].first_block = blocks;
-        blocks += ceil_div<int64_t>(op.targets[i].w.rows, rows * kWarps);
+        blocks += ceil_div<int64_t>(op.targets[i].w.rows, rows);
     }
-    const auto grid = static_cast<unsigned>(blocks);
+    return static_cast<unsigned>(blocks);
+}
+
+void launch_nvfp4(FewTokens op, int tokens, cudaStream_t stream) {
+    const unsigned grid = share_out(op, nvfp4::kRows);
+    if (tokens == 1) nvfp4_kernel<1><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    if (tokens == 2) nvfp4_kernel<2><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    if (tokens == 3) nvfp4_kernel<3><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    if (tokens == 4) nvfp4_kernel<4><<<grid, kWarps * kWarp, 0, stream>>>(op);
+}
+
+template <WeightTypes types, int rows>
+void launch_few(FewTokens op, int tokens, cudaStream_t stream) {
+    const unsigned grid = share_out(op, rows * kWarps);
     if (tokens == 1) few_tokens_kernel<types, rows, 1><<<grid, kWarps * kWarp, 0, stream>>>(op);
     if (tokens == 2) few_tokens_kernel<types, rows, 2><<<grid, kWarps * kWarp, 0, stream>>>(op);
     if (tokens == 3) few_tokens_kernel<types, rows, 3><<<grid, kWarps * kWarp, 0, stream>>>(op);
@@ -99,8 +116,6 @@ void launch_few(FewTokens op, int tokens, cudaStream_t stream) {
 }
 
 }  // namespace
-
-bool CudaBackend::reads(const Matrix& w) const { return device_reads(w); }
 
 void CudaBackend::matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) {
     if (tokens > kFewTokens) {
@@ -141,6 +156,14 @@ void CudaBackend::matmul(const float* x, int tokens, std::span<const MatmulTarge
             op.targets[op.count++] = {device_matrix(target.w), target.y, target.y_stride, 0, target.accumulate};
             rows += target.w.rows;
         }
+        const bool tensor_cores = !float32_ && compute_capability_ >= 80 && reinterpret_cast<uintptr_t>(x) % 16 == 0 &&
+                                  std::all_of(op.targets, op.targets + op.count,
+                                              [](const FewTokens::Target& t) { return nvfp4::reads(t.w); });
+        if (tensor_cores) {
+            launch_nvfp4(op, tokens, stream_);
+            launched();
+            continue;
+        }
         const bool share_x = rows >= int64_t{multiprocessors_} * kWarps * kRowsTogether * 4;
         const auto launch = [&]<WeightTypes types>() {
             if (share_x) {
@@ -149,11 +172,8 @@ void CudaBackend::matmul(const float* x, int tokens, std::span<const MatmulTarge
                 launch_few<types, 1>(op, tokens, stream_);
             }
         };
-        if (std::all_of(op.targets, op.targets + op.count, [](const auto& t) { return is_simple(t.w.type); })) {
-            launch.template operator()<WeightTypes::simple>();
-        } else {
-            launch.template operator()<WeightTypes::all>();
-        }
+        const auto type = [&](int i) { return op.targets[std::min(i, op.count - 1)].w.type; };
+        with_weight_types({type(0), type(1), type(2), type(3)}, launch);
         launched();
     }
 }

@@ -1,9 +1,10 @@
-// The feed-forward part. Few tokens: every chosen expert's rows are read where they lie, a warp to a row. Many: tokens
-// are grouped by expert and each expert's products go in tiles. The shared block is one more choice of every token.
+// The feed-forward part: the choice of experts, and the products of many tokens, which are grouped by expert; each
+// expert's products go in tiles. Few tokens: moe_few.cu.
 #include <algorithm>
 
 #include "kernels/cuda/cuda_backend.h"
 #include "kernels/cuda/gemm.cuh"
+#include "kernels/cuda/moe.cuh"
 
 namespace octavo::cuda {
 namespace {
@@ -11,26 +12,15 @@ namespace {
 constexpr int kFewTokens = 4;
 constexpr int kWarps = 4;
 
-// Feed-forward blocks at equal distances.
-struct Blocks {
-    DeviceMatrix gate, up, down;  // of the first block
-    int64_t distance;             // bytes from one block to the next
-};
-
-Blocks blocks_of(std::span<const FfnMatrices> blocks) {
-    const FfnMatrices& first = blocks.front();
-    const int64_t distance = blocks.size() > 1 ? blocks[1].gate.data - first.gate.data : 0;
-    return {device_matrix(first.gate), device_matrix(first.up), device_matrix(first.down), distance};
-}
-
 bool equally_spaced(std::span<const FfnMatrices> blocks) {
     const FfnMatrices& first = blocks.front();
-    const Blocks spaced = blocks_of(blocks);
+    const int64_t distance = blocks_of(blocks, nullptr).distance;
     const auto same = [](const Matrix& a, const Matrix& b, int64_t offset) {
-        return a.type == b.type && a.rows == b.rows && a.cols == b.cols && b.data - a.data == offset;
+        return a.type == b.type && a.rows == b.rows && a.cols == b.cols && b.data - a.data == offset &&
+               (a.scale_bytes() == 0 || b.block_scales - a.block_scales == offset);
     };
     for (size_t i = 0; i < blocks.size(); ++i) {
-        const int64_t offset = static_cast<int64_t>(i) * spaced.distance;
+        const int64_t offset = static_cast<int64_t>(i) * distance;
         if (!same(first.gate, blocks[i].gate, offset) || !same(first.up, blocks[i].up, offset) ||
             !same(first.down, blocks[i].down, offset)) {
             return false;
@@ -39,17 +29,16 @@ bool equally_spaced(std::span<const FfnMatrices> blocks) {
     return true;
 }
 
-__device__ DeviceMatrix block_matrix(DeviceMatrix w, const Blocks& blocks, int index) {
-    w.data += index * blocks.distance;
-    return w;
+// Whether kernels find the scales of the experts' matrices: in an array, or the first expert's, which all have.
+bool scales_there(const Moe& op) {
+    const FfnMatrices& first = op.experts.front();
+    return op.expert_scales != nullptr || std::ranges::all_of(op.experts, [&](const FfnMatrices& e) {
+               return e.gate.scale == first.gate.scale && e.up.scale == first.up.scale &&
+                      e.down.scale == first.down.scale;
+           });
 }
 
 // ---- router ----
-
-struct Choices {
-    int32_t* expert;  // [T][top_k], best first
-    float* weight;    // [T][top_k]
-};
 
 // A warp to a token. A tie goes to the lower index; a logit that is not a number is never chosen before one that is.
 __global__ void route_kernel(const float* logits, int tokens, int experts, int top_k, Choices to) {
@@ -89,67 +78,6 @@ __global__ void route_kernel(const float* logits, int tokens, int experts, int t
     }
     __syncwarp();
     for (int rank = lane; rank < top_k; rank += kWarp) to.weight[int64_t{token} * top_k + rank] /= sum;
-}
-
-// ---- few tokens ----
-
-struct Few {
-    Blocks experts, shared;
-    Choices choices;
-    int top_k;  // 0: no experts
-    bool has_shared;
-    int inner_width;  // the wider of both blocks
-    int hidden;
-    const float* x;
-    const float* shared_gate;  // may be nullptr
-    float* inner;              // [T][top_k + 1][inner_width]
-    float* y;
-
-    __device__ int slots() const { return top_k + (has_shared ? 1 : 0); }
-    __device__ bool is_shared(int slot) const { return slot == top_k; }
-    __device__ int expert(int64_t token, int slot) const {
-        return is_shared(slot) ? 0 : choices.expert[token * top_k + slot];
-    }
-};
-
-template <WeightTypes types>
-__global__ void few_gate_up_kernel(Few op) {
-    const int64_t token = blockIdx.z;
-    const int slot = blockIdx.y;
-    const int64_t row = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
-    const Blocks& blocks = op.is_shared(slot) ? op.shared : op.experts;
-    const int expert = op.expert(token, slot);
-    const DeviceMatrix gate = block_matrix(blocks.gate, blocks, expert);
-    const DeviceMatrix up = block_matrix(blocks.up, blocks, expert);
-    if (row >= gate.rows) return;
-    const float* x = op.x + token * op.hidden;
-    float g = 0;
-    float u = 0;
-    with_weight_type<types>(gate.type, [&](auto type) { g = row_dot<decltype(type)::value>(gate, row, x); });
-    with_weight_type<types>(up.type, [&](auto type) { u = row_dot<decltype(type)::value>(up, row, x); });
-    if (threadIdx.x % kWarp == 0) op.inner[(token * (op.top_k + 1) + slot) * op.inner_width + row] = silu(g) * u;
-}
-
-template <WeightTypes types>
-__global__ void few_down_kernel(Few op) {
-    const int64_t token = blockIdx.y;
-    const int64_t row = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
-    if (row >= op.hidden) return;
-    float sum = 0;
-    for (int slot = 0; slot < op.slots(); ++slot) {
-        const Blocks& blocks = op.is_shared(slot) ? op.shared : op.experts;
-        const DeviceMatrix down = block_matrix(blocks.down, blocks, op.expert(token, slot));
-        const float* inner = op.inner + (token * (op.top_k + 1) + slot) * op.inner_width;
-        float weight = 1;
-        if (!op.is_shared(slot)) {
-            weight = op.choices.weight[token * op.top_k + slot];
-        } else if (op.shared_gate != nullptr) {
-            weight = sigmoid(op.shared_gate[token]);
-        }
-        with_weight_type<types>(
-            down.type, [&](auto type) { sum = fmaf(weight, row_dot<decltype(type)::value>(down, row, inner), sum); });
-    }
-    if (threadIdx.x % kWarp == 0) op.y[token * op.hidden + row] += sum;
 }
 
 // ---- many tokens ----
@@ -257,36 +185,20 @@ struct Scratch {
     }
 };
 
-void few_tokens(const Moe& op, int top_k, const Scratch& s, cudaStream_t stream) {
-    Few few = {};
-    if (top_k > 0) few.experts = blocks_of(op.experts);
+void few_tokens(const Moe& op, int top_k, const Scratch& s, const FewTokensWays& ways, cudaStream_t stream) {
+    FewTokensMoe few = {};
+    if (top_k > 0) few.experts = blocks_of(op.experts, op.expert_scales);
     few.has_shared = op.shared != nullptr;
-    if (few.has_shared) few.shared = blocks_of(std::span(op.shared, 1));
+    if (few.has_shared) few.shared = blocks_of(std::span(op.shared, 1), nullptr);
     few.choices = s.choices;
     few.top_k = top_k;
-    few.inner_width = static_cast<int>(std::max(few.experts.gate.rows, few.shared.gate.rows));
+    few.tokens = op.tokens;
     few.hidden = op.hidden;
     few.x = op.x;
     few.shared_gate = op.shared_gate;
     few.inner = s.gate;
     few.y = op.y;
-    const auto slots = static_cast<unsigned>(top_k + (few.has_shared ? 1 : 0));
-    const auto tokens = static_cast<unsigned>(op.tokens);
-    const auto rows = static_cast<unsigned>(ceil_div(few.inner_width, kWarps));
-    const dim3 inner_grid(rows, slots, tokens);
-    const dim3 grid(static_cast<unsigned>(ceil_div(op.hidden, kWarps)), tokens);
-    const auto launch = [&]<WeightTypes types>() {
-        few_gate_up_kernel<types><<<inner_grid, kWarps * kWarp, 0, stream>>>(few);
-        few_down_kernel<types><<<grid, kWarps * kWarp, 0, stream>>>(few);
-    };
-    const auto simple = [](const Blocks& b) {
-        return is_simple(b.gate.type) && is_simple(b.up.type) && is_simple(b.down.type);
-    };
-    if ((top_k == 0 || simple(few.experts)) && (!few.has_shared || simple(few.shared))) {
-        launch.template operator()<WeightTypes::simple>();
-    } else {
-        launch.template operator()<WeightTypes::all>();
-    }
+    run_few_tokens(few, ways, stream);
 }
 
 // inner = silu(gate x) * (up x), then down; groups as in `shape`, whose x and lists are those of the first products.
@@ -298,26 +210,27 @@ void block_products(const Blocks& blocks, Gemm shape, int64_t entries, int64_t x
         shape.factors = s.factors;
         shape.factor_stride = factor_stride(cols);
     };
-    const int64_t ff = blocks.gate.rows;
+    const int64_t ff = blocks.parts[kGate].rows;
     shape.y_stride = ff;
-    take_factors(x_rows, blocks.gate.cols);
-    for (const auto& [w, y] : {std::pair(blocks.gate, s.gate), std::pair(blocks.up, s.up)}) {
-        shape.w = w;
+    take_factors(x_rows, blocks.parts[kGate].cols);
+    const auto multiply = [&](FfnPart part, float* y) {
+        shape.w = blocks.parts[part];
+        shape.group_scales = blocks.scales_of(part);
         shape.y = y;
         run_gemm(shape, stream);
-    }
+    };
+    multiply(kGate, s.gate);
+    multiply(kUp, s.up);
     constexpr int kThreads = 256;
     const auto grid = static_cast<unsigned>(ceil_div<int64_t>(entries * ff, kThreads));
     silu_product_kernel<<<grid, kThreads, 0, stream>>>(s.gate, s.up, entries * ff);
-    shape.w = blocks.down;
     shape.x = s.gate;
     shape.x_stride = ff;
     shape.x_tokens = nullptr;
     take_factors(entries, ff);
-    shape.y = results;
-    shape.y_stride = blocks.down.rows;
+    shape.y_stride = blocks.parts[kDown].rows;
     shape.y_tokens = result_rows;
-    run_gemm(shape, stream);
+    multiply(kDown, results);
 }
 
 void many_tokens(const Moe& op, int top_k, const Scratch& s, bool float32, cudaStream_t stream) {
@@ -328,7 +241,7 @@ void many_tokens(const Moe& op, int top_k, const Scratch& s, bool float32, cudaS
     const int experts = static_cast<int>(op.experts.size());
     const int entries = op.tokens * top_k;
     if (top_k > 0) {
-        const Blocks blocks = blocks_of(op.experts);
+        const Blocks blocks = blocks_of(op.experts, op.expert_scales);
         const auto threads = static_cast<unsigned>(std::min(1024, ceil_div(experts, kWarp) * kWarp));
         group_kernel<<<1, threads, static_cast<size_t>(experts) * sizeof(int32_t), stream>>>(
             s.choices.expert, entries, experts, top_k, s.starts, s.tokens, s.slots);
@@ -341,8 +254,8 @@ void many_tokens(const Moe& op, int top_k, const Scratch& s, bool float32, cudaS
         block_products(blocks, grouped, entries, op.tokens, s, s.results, s.slots, float32, stream);
     }
     if (op.shared != nullptr) {
-        block_products(blocks_of(std::span(op.shared, 1)), shape, op.tokens, op.tokens, s, s.shared, nullptr, float32,
-                       stream);
+        block_products(blocks_of(std::span(op.shared, 1), nullptr), shape, op.tokens, op.tokens, s, s.shared, nullptr,
+                       float32, stream);
     }
     constexpr int kThreads = 256;
     const dim3 grid(static_cast<unsigned>(ceil_div(op.hidden, kThreads)), static_cast<unsigned>(op.tokens));
@@ -355,10 +268,10 @@ void many_tokens(const Moe& op, int top_k, const Scratch& s, bool float32, cudaS
 void CudaBackend::moe(const Moe& op) {
     const int experts = static_cast<int>(op.experts.size());
     const int top_k = std::min(op.top_k, experts);
-    if (experts > 0 && !equally_spaced(op.experts)) {
+    if (experts > 0 && (!equally_spaced(op.experts) || !scales_there(op))) {
         refused_ = Error{ErrorKind::device,
-                         "The experts of a layer do not lie at equal distances in GPU memory; this is "
-                         "a fault of the program."};
+                         "The experts of a layer, or their scales, do not lie in GPU memory as they should; this is a "
+                         "fault of the program."};
         return;
     }
     Moe sized = op;
@@ -371,7 +284,7 @@ void CudaBackend::moe(const Moe& op) {
             op.router_logits, op.tokens, experts, top_k, parts.choices);
     }
     if (op.tokens <= kFewTokens) {
-        few_tokens(op, top_k, parts, stream_);
+        few_tokens(op, top_k, parts, {multiprocessors_, !float32_ && compute_capability_ >= 80}, stream_);
     } else {
         many_tokens(op, top_k, parts, float32_, stream_);
     }

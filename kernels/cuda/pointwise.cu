@@ -71,11 +71,11 @@ __global__ void gather_kernel(const float* x, int64_t x_stride, const int32_t* s
 }
 
 __global__ void embed_kernel(DeviceMatrix table, const int32_t* ids, float* x) {
-    const unsigned char* row = table.data + int64_t{ids[blockIdx.x]} * table.row_bytes;
     x += int64_t{blockIdx.x} * table.cols;
     with_weight_type<WeightTypes::all>(table.type, [&](auto type) {
+        const WeightRow row = weight_row<decltype(type)::value>(table, ids[blockIdx.x]);
         for (int64_t i = threadIdx.x; i < table.cols; i += blockDim.x)
-            x[i] = weight_at<decltype(type)::value>(table, row, i);
+            x[i] = table.scale * weight_at<decltype(type)::value>(table, row, i);
     });
 }
 

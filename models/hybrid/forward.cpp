@@ -413,6 +413,7 @@ void Forward::feed_forward(const FeedForwardWeights& weights, int tokens, const 
     moe.hidden = config_->hidden;
     moe.top_k = config_->experts_used;
     moe.experts = weights.experts;
+    moe.expert_scales = weights.expert_scales;
     moe.shared = weights.shared ? &*weights.shared : nullptr;
     moe.x = work.h;
     moe.router_logits = work.router;

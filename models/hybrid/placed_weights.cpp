@@ -1,18 +1,12 @@
 #include "models/hybrid/placed_weights.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <set>
-#include <string>
-#include <type_traits>
 #include <unordered_map>
 
 namespace octavo {
 namespace {
 
-// Calls visit(pointer, bytes) for every array of the weights; for a matrix, visit(matrix) where there is such a call.
-// Experts come one after the other, each as gate, up and down, so that copies of them lie at equal distances.
+// Calls visit(pointer, bytes) for every array of the weights. Experts come one after the other, each as gate, up and
+// down, so that copies of them lie at equal distances.
 template <class Visit>
 class Arrays {
   public:
@@ -33,12 +27,8 @@ class Arrays {
 
   private:
     void matrix(Matrix& w) {
-        if constexpr (std::is_invocable_v<Visit&, Matrix&>) {
-            visit_(w);
-        } else {
-            visit_(w.data, w.bytes());
-            visit_(w.block_scales, w.scale_bytes());
-        }
+        visit_(w.data, w.bytes());
+        visit_(w.block_scales, w.scale_bytes());
     }
     void floats(const float*& values, int64_t count) { visit_(values, count * static_cast<int64_t>(sizeof(float))); }
 
@@ -76,6 +66,7 @@ class Arrays {
         matrix(w.router);
         matrix(w.shared_gate);
         for (FfnMatrices& expert : w.experts) block(expert);
+        floats(w.expert_scales, 3 * std::ssize(w.experts));
         if (w.shared) block(*w.shared);
     }
 
@@ -109,27 +100,6 @@ class Layout {
     int64_t bytes_ = 0;
 };
 
-// Looks for matrices that a back end cannot read.
-struct UnreadTypes {
-    const Backend& backend;
-    std::set<std::string>& found;
-    void operator()(Matrix& w) const {
-        if (backend.reads(w)) return;
-        found.insert(std::string(weight_type_spec(w.type).name) + (w.scale == 1 ? "" : " with a scale"));
-    }
-    void operator()(const auto*&, int64_t) const {}
-};
-
-Status check_types(const HybridConfig& config, const HybridWeights& weights, const Backend& backend) {
-    std::set<std::string> found;
-    HybridWeights views = weights;
-    visit_arrays(config, views, UnreadTypes{backend, found});
-    if (found.empty()) return {};
-    return Error{ErrorKind::input, fmt::format("The model has weights of type {}, which {} does not support yet; "
-                                               "choose the CPU (--device cpu).",
-                                               fmt::join(found, ", "), backend.name())};
-}
-
 }  // namespace
 
 int64_t placed_weight_bytes(const HybridConfig& config, const HybridWeights& weights) {
@@ -142,7 +112,6 @@ int64_t placed_weight_bytes(const HybridConfig& config, const HybridWeights& wei
 }
 
 Result<PlacedWeights> place_weights(const HybridConfig& config, const HybridWeights& weights, Backend& backend) {
-    if (Status status = check_types(config, weights, backend); !status) return status.error();
     Memory& memory = backend.memory();
     PlacedWeights placed{weights, {}};
     if (memory.on_host()) return placed;

@@ -1,7 +1,7 @@
 // A model's weights where a back end can read them: the file's own bytes for a back end in ordinary memory, a copy in
 // one piece for a device.
 //
-// Errors: ErrorKind::memory with the bytes wanted and free, ErrorKind::input with the type that is not supported.
+// Errors: ErrorKind::memory with the bytes wanted and free.
 // Threads: the thread that calls the back end. Non-goals: weights spread over several places.
 #pragma once
 
@@ -18,8 +18,7 @@ struct PlacedWeights {
     Buffer copy;
 };
 
-// `backend`, and where its memory is ordinary memory the model, outlive what comes back. ErrorKind::input where the
-// back end does not read a type of the file.
+// `backend`, and where its memory is ordinary memory the model, outlive what comes back.
 Result<PlacedWeights> place_weights(const HybridConfig& config, const HybridWeights& weights, Backend& backend);
 
 // Bytes that place_weights takes from a device's memory.

@@ -86,16 +86,4 @@ const float* TensorReader::floats(std::string_view name, std::vector<int64_t> sh
     return values;
 }
 
-std::span<const int32_t> TensorReader::keep(std::span<const int32_t> values) {
-    Result<Buffer> buffer = Buffer::allocate(values.size_bytes(), "small tables");
-    if (!buffer) {
-        fail(buffer.error());
-        return {};
-    }
-    int32_t* copy = buffer->as<int32_t>();
-    std::copy(values.begin(), values.end(), copy);
-    arena_.push_back(std::move(*buffer));
-    return {copy, values.size()};
-}
-
 }  // namespace octavo

@@ -4,6 +4,7 @@
 // be written as a plain list. Threads: one at a time. Private to models/hybrid.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -46,8 +47,9 @@ class TensorReader {
     const float* floats(std::string_view name, std::vector<int64_t> shape, Transform transform = nullptr,
                         int64_t copies = 1);
 
-    // A copy of `values` in the arena.
-    std::span<const int32_t> keep(std::span<const int32_t> values);
+    // A copy of `values` in the arena; empty after an error.
+    std::span<const int32_t> keep(std::span<const int32_t> values) { return keep_copy(values); }
+    std::span<const float> keep(std::span<const float> values) { return keep_copy(values); }
 
     // What became of a tensor of the store.
     struct Use {
@@ -63,6 +65,8 @@ class TensorReader {
     // The same, of a type that can be decoded; counted as taken.
     const StoredTensor* take(std::string_view name, std::span<const int64_t> shape);
     void mark(const StoredTensor& tensor, int64_t parameters, std::string_view type);
+    template <class Value>
+    std::span<const Value> keep_copy(std::span<const Value> values);
 
     // matrix_reader.cpp
     Matrix as_matrix(const StoredTensor* tensor, int64_t rows, int64_t cols);
@@ -78,5 +82,18 @@ class TensorReader {
     std::vector<Use> uses_;
     std::optional<Error> error_;
 };
+
+template <class Value>
+std::span<const Value> TensorReader::keep_copy(std::span<const Value> values) {
+    Result<Buffer> buffer = Buffer::allocate(values.size_bytes(), "small tables");
+    if (!buffer) {
+        fail(buffer.error());
+        return {};
+    }
+    auto* const copy = buffer->as<Value>();
+    std::copy(values.begin(), values.end(), copy);
+    arena_.push_back(std::move(*buffer));
+    return {copy, values.size()};
+}
 
 }  // namespace octavo

@@ -43,6 +43,8 @@ struct DeltaNetWeights {
 struct FeedForwardWeights {
     Matrix router;                     // [experts][hidden]; rows 0 when dense
     std::vector<FfnMatrices> experts;  // [experts]
+    // [experts][3] Matrix::scale of their gate, up and down, where kernels of a device find it; nullptr: all 1
+    const float* expert_scales = nullptr;
     std::optional<FfnMatrices> shared;
     Matrix shared_gate;  // [1][hidden]; rows 0: the shared block is not gated
 };

@@ -140,6 +140,7 @@ class LayerBuilder {
         weights.shared = block(names_.shared_gate, names_.shared_up, names_.shared_down, config_.shared_ff);
         weights.shared_gate = matrix(names_.shared_switch, 1, config_.hidden);
         if (!reader_.error()) weights.experts = experts();
+        weights.expert_scales = scales_of(weights.experts);
         return weights;
     }
 
@@ -177,6 +178,14 @@ class LayerBuilder {
                                reader_.matrix(expert_name(names_.one_expert_down, e), hidden, width)});
         }
         return experts;
+    }
+
+    // [experts][3]; nullptr where all are 1.
+    const float* scales_of(const std::vector<FfnMatrices>& experts) {
+        std::vector<float> scales;
+        for (const FfnMatrices& e : experts) scales.insert(scales.end(), {e.gate.scale, e.up.scale, e.down.scale});
+        const bool all_one = std::all_of(scales.begin(), scales.end(), [](float scale) { return scale == 1; });
+        return all_one ? nullptr : reader_.keep(std::span<const float>(scales)).data();
     }
 
     const HybridConfig& config_;

@@ -14,6 +14,7 @@
 
 #include "kernels/cuda/cuda.h"
 #include "kernels/kv_format.h"
+#include "kernels/random_weights.h"
 
 namespace octavo {
 namespace {
@@ -204,24 +205,43 @@ void time_prefill_attention(const Machine& machine, KvFormat k_format, KvFormat 
 
 // ---- products ----
 
+// A matrix of random weights on the device: the same rows again and again. `buffers` hold it.
+Matrix random_matrix(const Machine& machine, WeightType type, int64_t rows, int64_t cols,
+                     std::vector<Buffer>& buffers) {
+    constexpr int64_t kRows = 128;
+    Matrix w{type, nullptr, rows, cols};
+    std::vector<std::byte> some(static_cast<size_t>(kRows * w.row_bytes()));
+    std::vector<std::byte> some_scales(static_cast<size_t>(kRows * w.scale_row_bytes()));
+    fill_random_weights(type, kRows * w.row_blocks(), 0.1f, 5, some.data(), some_scales.data());
+    const auto put = [&](const std::vector<std::byte>& some_bytes, int64_t bytes) -> const std::byte* {
+        if (bytes == 0) return nullptr;
+        std::vector<std::byte> all(static_cast<size_t>(bytes));
+        for (size_t at = 0; at < all.size(); at += some_bytes.size()) {
+            std::memcpy(&all[at], some_bytes.data(), std::min(some_bytes.size(), all.size() - at));
+        }
+        buffers.push_back(on_device(machine, all.size(), all.data()));
+        return buffers.back().data();
+    };
+    w.data = put(some, w.bytes());
+    w.block_scales = put(some_scales, w.scale_bytes());
+    return w;
+}
+
 void time_matmul(const Machine& machine, WeightType type, int64_t rows, int64_t cols, int tokens) {
     const WeightTypeSpec& spec = weight_type_spec(type);
     const std::string name = fmt::format("matmul {} {}x{} {} tokens", spec.name, rows, cols, tokens);
     if (!machine.wants(name)) return;
     Backend& backend = *machine.backend;
-    Matrix w{type, nullptr, rows, cols};
     // Several copies, more than the caches hold.
-    const int copies = tokens == 1 ? static_cast<int>(std::max<int64_t>(1, (int64_t{512} << 20) / w.bytes())) : 1;
-    std::vector<uint16_t> bits(static_cast<size_t>(w.bytes() / 2));
-    for (size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<uint16_t>(0x3000 + (i * 40503u >> 7 & 0x83ff));
-    std::vector<Buffer> weights;
-    for (int i = 0; i < copies; ++i) weights.push_back(on_device(machine, static_cast<size_t>(w.bytes()), bits.data()));
+    const int64_t bytes = Matrix{type, nullptr, rows, cols}.bytes();
+    const int copies = tokens == 1 ? static_cast<int>(std::max<int64_t>(1, (int64_t{256} << 20) / bytes)) : 1;
+    std::vector<Buffer> buffers;
+    std::vector<Matrix> matrices;
+    for (int i = 0; i < copies; ++i) matrices.push_back(random_matrix(machine, type, rows, cols, buffers));
     const Buffer x = floats_on_device(machine, static_cast<size_t>(cols * tokens), 6);
     const Buffer y = on_device(machine, static_cast<size_t>(rows * tokens) * sizeof(float));
     const auto multiply = [&] {
-        for (const Buffer& buffer : weights) {
-            Matrix matrix = w;
-            matrix.data = buffer.data();
+        for (const Matrix& matrix : matrices) {
             const MatmulTarget target{matrix, y.as<float>(), rows, false};
             backend.matmul(x.as<float>(), tokens, {&target, 1});
         }
@@ -229,10 +249,63 @@ void time_matmul(const Machine& machine, WeightType type, int64_t rows, int64_t 
     const uint64_t key[] = {static_cast<uint64_t>(type), static_cast<uint64_t>(rows), static_cast<uint64_t>(cols),
                             static_cast<uint64_t>(tokens)};
     const double ms = median_ms(backend, 2, [&] { backend.repeat(key, 0, multiply); }) / copies;
-    const double gb_per_s = static_cast<double>(w.bytes()) / ms / 1e6;
+    const double gb_per_s = static_cast<double>(matrices[0].bytes() + matrices[0].scale_bytes()) / ms / 1e6;
     const double tflops = 2.0 * static_cast<double>(rows * cols) * tokens / ms / 1e9;
-    fmt::print("{:<32} {:>8.4f} ms {:>8.1f} GB/s {:>6.1f}% {:>8.1f} TFLOP/s\n", name, ms, gb_per_s,
+    fmt::print("{:<48} {:>8.4f} ms {:>8.1f} GB/s {:>6.1f}% {:>8.1f} TFLOP/s\n", name, ms, gb_per_s,
                100 * gb_per_s / machine.gb_per_s, tflops);
+}
+
+// One layer of 256 experts, of which 8 are chosen, and a shared one.
+void time_experts(const Machine& machine, WeightType type, int tokens) {
+    constexpr int kExperts = 256, kChosen = 8, kHidden = 2048, kWidth = 512;
+    const std::string name = fmt::format("experts {} {} tokens", weight_type_spec(type).name, tokens);
+    if (!machine.wants(name)) return;
+    Backend& backend = *machine.backend;
+    // As the model places them: of each expert gate, up and down, the scales of blocks behind their matrix.
+    const Matrix wide{type, nullptr, kWidth, kHidden};
+    const Matrix narrow{type, nullptr, kHidden, kWidth};
+    const auto data_bytes = static_cast<size_t>(wide.bytes());
+    const size_t part_bytes = data_bytes + static_cast<size_t>(wide.scale_bytes());
+    std::vector<std::byte> all((kExperts + 1) * 3 * part_bytes);
+    std::vector<std::byte> scales(static_cast<size_t>(kWidth * wide.scale_row_bytes()));
+    fill_random_weights(type, kWidth * wide.row_blocks(), 0.1f, 5, all.data(), scales.data());
+    std::memcpy(&all[data_bytes], scales.data(), part_bytes - data_bytes);
+    for (size_t at = part_bytes; at < all.size(); at += part_bytes) std::memcpy(&all[at], all.data(), part_bytes);
+    const Buffer weights = on_device(machine, all.size(), all.data());
+    std::vector<FfnMatrices> blocks(kExperts + 1, {wide, wide, narrow});
+    const std::byte* next = weights.data();
+    for (FfnMatrices& block : blocks) {
+        for (Matrix* w : {&block.gate, &block.up, &block.down}) {
+            w->data = next;
+            w->block_scales = next + data_bytes;
+            next += part_bytes;
+        }
+    }
+    const auto count = static_cast<size_t>(tokens);
+    const Buffer x = floats_on_device(machine, count * kHidden, 6);
+    // Other experts in each call, so that no cache holds them.
+    constexpr size_t kCalls = 16;
+    const Buffer router = floats_on_device(machine, kCalls * count * kExperts, 7);
+    const Buffer gate = floats_on_device(machine, count, 8);
+    const Buffer y = floats_on_device(machine, count * kHidden, 9);
+    const auto multiply = [&] {
+        for (size_t call = 0; call < kCalls; ++call) {
+            backend.moe({tokens, kHidden, kChosen, std::span(blocks).first(kExperts), &blocks.back(), x.as<float>(),
+                         router.as<float>() + call * count * kExperts, gate.as<float>(), y.as<float>()});
+        }
+    };
+    const uint64_t key[] = {78, static_cast<uint64_t>(type), static_cast<uint64_t>(tokens)};
+    const double ms = median_ms(backend, 2, [&] { backend.repeat(key, 0, multiply); }) / kCalls;
+    const FfnMatrices& block = blocks.front();
+    double bytes = 0;
+    for (const Matrix* w : {&block.gate, &block.up, &block.down}) {
+        bytes += static_cast<double>(w->bytes() + w->scale_bytes()) * (kChosen + 1);
+    }
+    const double flops = 2.0 * 3 * kHidden * kWidth * (kChosen + 1) * tokens;
+    fmt::print("{:<48} {:>8.4f} ms", name, ms);
+    if (tokens == 1)
+        fmt::print(" {:>8.1f} GB/s {:>6.1f}%", bytes / ms / 1e6, 100 * bytes / ms / 1e6 / machine.gb_per_s);
+    fmt::print(" {:>8.1f} TFLOP/s\n", flops / ms / 1e9);
 }
 
 void time_delta(const Machine& machine, int tokens, DeltaForm form) {
@@ -301,13 +374,16 @@ int run(const std::string& only) {
         time_prefill_attention(machine, KvFormat::q2c, KvFormat::q4_0, depth);
         time_prefill_attention(machine, KvFormat::q4_nl, KvFormat::q4_nl, depth);
     }
-    for (const WeightType type : {WeightType::bf16, WeightType::q8_0}) {
+    for (const WeightType type : {WeightType::bf16, WeightType::q8_0, WeightType::q4_0, WeightType::q4_k,
+                                  WeightType::f8_e4m3, WeightType::f8_e4m3_blocks, WeightType::nvfp4_apart}) {
         time_matmul(machine, type, 8192, 2048, 1);
         time_matmul(machine, type, 2048, 4096, 1);
         time_matmul(machine, type, 248320, 2048, 1);
         time_matmul(machine, type, 8192, 2048, 512);
         time_matmul(machine, type, 8192, 2048, 4096);
         time_matmul(machine, type, 8192, 8192, 8192);
+        time_experts(machine, type, 1);
+        time_experts(machine, type, 512);
     }
     time_delta(machine, 1, DeltaForm::recurrent);
     for (const int tokens : {64, 512, 4096}) {

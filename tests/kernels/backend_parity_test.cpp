@@ -28,13 +28,11 @@ constexpr MatmulShape kMatmulShapes[] = {{1, 32, 1},    {3, 96, 2},    {17, 64, 
 // is added to what is there.
 class MatmulCase {
   public:
-    MatmulCase(const Backend& backend, const MatmulShape& shape, InputFamily weights, InputFamily inputs)
+    MatmulCase(const MatmulShape& shape, InputFamily weights, InputFamily inputs)
         : shape_(shape), x_(make_input(inputs, shape.tokens * shape.cols, 1)) {
         for (const WeightTypeSpec& spec : weight_types()) {
-            if (shape.cols % spec.block_values != 0 || !backend.reads(Matrix{spec.type})) continue;
-            // Every third has a scale of its own, where the back end knows that.
-            const Matrix scaled{.type = spec.type, .scale = 0.37f};
-            const float scale = matrices_.size() % 3 == 2 && backend.reads(scaled) ? scaled.scale : 1.0f;
+            if (shape.cols % spec.block_values != 0) continue;
+            const float scale = matrices_.size() % 3 == 2 ? 0.37f : 1.0f;
             matrices_.emplace_back(spec.type, shape.rows, shape.cols, weights, 2 + matrices_.size(), scale);
         }
         width_ = static_cast<int64_t>(matrices_.size()) * shape.rows + kGap;
@@ -86,7 +84,7 @@ TEST_P(DenseParity, Matmul) {
             for (const MatmulShape& shape : kMatmulShapes) {
                 SCOPED_TRACE(testing::Message() << "rows " << shape.rows << ", cols " << shape.cols << ", tokens "
                                                 << shape.tokens << (in_weights ? ", family in w" : ", family in x"));
-                const MatmulCase test_case(*backend_, shape, in_weights ? family : InputFamily::gaussian,
+                const MatmulCase test_case(shape, in_weights ? family : InputFamily::gaussian,
                                            in_weights ? InputFamily::gaussian : family);
                 EXPECT_TRUE(within_bounds(test_case.run(*backend_), test_case.run(*reference_), test_case.bounds(),
                                           test_case.dimensions()));
@@ -223,11 +221,9 @@ TEST_P(DenseParity, EmbedIsExact) {
     const int64_t tokens = static_cast<int64_t>(ids.size());
     for_each_family([&](InputFamily family) {
         for (const WeightTypeSpec& spec : weight_types()) {
-            if (!backend_->reads(Matrix{spec.type})) continue;
             for (const int64_t blocks : {1, 3, 35}) {
                 SCOPED_TRACE(testing::Message() << spec.name << ", blocks " << blocks);
-                const bool scaled = backend_->reads(Matrix{.type = spec.type, .scale = 2.5f});
-                const TestMatrix table(spec.type, 9, blocks * spec.block_values, family, 1, scaled ? 2.5f : 1.0f);
+                const TestMatrix table(spec.type, 9, blocks * spec.block_values, family, 1, 2.5f);
                 const int64_t cols = table.view().cols;
                 Values got(tokens * cols), want(tokens * cols);
                 backend_->embed(table.view(), ids, got.data());
@@ -273,11 +269,17 @@ constexpr MoeShape kMoeShapes[] = {{1, 64, 32, 8, 3, WeightType::q8_0, true},
                                    {2, 36, 20, 3, 2, WeightType::f32, true},
                                    {2, 256, 256, 4, 2, WeightType::q4_k, true},
                                    {70, 256, 256, 3, 1, WeightType::q6_k, true},
-                                   {3, 256, 384, 4, 2, WeightType::f8_e4m3_blocks, true}};
+                                   {3, 256, 384, 4, 2, WeightType::f8_e4m3_blocks, true},
+                                   {1, 64, 32, 8, 3, WeightType::nvfp4_apart, true},
+                                   {65, 96, 64, 4, 2, WeightType::nvfp4_apart, true},
+                                   {4, 256, 128, 4, 3, WeightType::f8_e4m3_blocks, true},
+                                   {70, 128, 256, 3, 1, WeightType::f8_e4m3_blocks, false},
+                                   {2, 36, 20, 3, 2, WeightType::f8_e4m3, true},
+                                   {40, 64, 48, 5, 2, WeightType::f8_e4m3, true}};
 
 class MoeCase {
   public:
-    MoeCase(const Backend& backend, const MoeShape& shape, InputFamily inputs)
+    MoeCase(const MoeShape& shape, InputFamily inputs)
         : shape_(shape),
           x_(make_input(inputs, int64_t{shape.tokens} * shape.hidden, 1)),
           router_logits_(make_input(InputFamily::gaussian, int64_t{shape.tokens} * shape.experts, 2)),
@@ -287,10 +289,7 @@ class MoeCase {
         for (int e = 0; e < shape.experts + 1; ++e) {                           // the last one is the shared expert
             for (const auto& [rows, cols] : {std::pair(shape.ff, shape.hidden), std::pair(shape.ff, shape.hidden),
                                              std::pair(shape.hidden, shape.ff)}) {
-                // Each of its own scale, where the back end knows that.
-                const Matrix scaled{.type = shape.type,
-                                    .scale = 0.5f + 0.1f * static_cast<float>(matrices_.size() % 7)};
-                const float scale = backend.reads(scaled) ? scaled.scale : 1.0f;
+                const float scale = 0.5f + 0.1f * static_cast<float>(matrices_.size() % 7);
                 matrices_.emplace_back(shape.type, rows, cols, InputFamily::outliers, 5 + matrices_.size(), scale);
             }
         }
@@ -389,8 +388,7 @@ TEST_P(DenseParity, Moe) {
             SCOPED_TRACE(testing::Message() << "tokens " << shape.tokens << ", hidden " << shape.hidden << ", ff "
                                             << shape.ff << ", experts " << shape.experts << ", top " << shape.top_k
                                             << ", " << weight_type_spec(shape.type).name);
-            if (!backend_->reads(Matrix{shape.type})) continue;
-            const MoeCase test_case(*backend_, shape, family);
+            const MoeCase test_case(shape, family);
             EXPECT_TRUE(within_bounds(test_case.run(*backend_), test_case.run(*reference_), test_case.bounds(),
                                       test_case.dimensions()));
         }

@@ -59,6 +59,38 @@ TEST(DeviceEngine, WhereTheDeviceItselfIsTooSmallThatIsWhatItSays) {
     EXPECT_EQ(refused.error().message.find("smallest"), std::string::npos) << refused.error().message;
 }
 
+// A device that does not hold the model: --device auto takes the CPU and says why, --device cuda is refused.
+TEST(DeviceEngine, AModelThatDoesNotFitRunsOnTheCpuAndSaysWhy) {
+    EngineOptions options = budget_options(0);
+    options.threads = 1;
+    const auto open = [](int64_t budget) -> Result<std::unique_ptr<Backend>> {
+        return test::fake_device({budget, kMiB / 2});
+    };
+    options.device = DeviceChoice::automatic;
+    const Result<std::unique_ptr<Engine>> engine = Engine::create(test::random_model(1, 65536), options, open);
+    ASSERT_TRUE(engine) << engine.error().message;
+    const EngineInfo& info = (*engine)->info();
+    EXPECT_EQ(info.device, "cpu");
+    EXPECT_NE(info.gpu_refusal.find("512.00 KiB"), std::string::npos) << info.gpu_refusal;
+    EXPECT_NE(info.backend.find(", not the GPU: " + info.gpu_refusal), std::string::npos) << info.backend;
+    EXPECT_TRUE(read(**engine, 20));
+
+    options.device = DeviceChoice::cuda;
+    const Result<std::unique_ptr<Engine>> refused = Engine::create(test::random_model(1, 65536), options, open);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().message, info.gpu_refusal);
+}
+
+TEST(DeviceEngine, AModelThatFitsRunsOnTheDevice) {
+    EngineOptions options = budget_options(0);
+    options.device = DeviceChoice::automatic;
+    const auto open = [](int64_t budget) -> Result<std::unique_ptr<Backend>> { return test::fake_device({budget}); };
+    const Result<std::unique_ptr<Engine>> engine = Engine::create(test::random_model(1, 65536), options, open);
+    ASSERT_TRUE(engine) << engine.error().message;
+    EXPECT_EQ((*engine)->info().device, "cuda");
+    EXPECT_EQ((*engine)->info().gpu_refusal, "");
+}
+
 // Every byte that the device has handed out is on a line, at five budgets and contexts.
 TEST(DeviceEngine, ThePlanIsWhatTheDeviceHasGiven) {
     const int64_t least = (*start(0))->info().least_budget_bytes;

@@ -1,0 +1,61 @@
+// What the kernels of the feed-forward part share.
+#pragma once
+
+#include <span>
+
+#include "kernels/backend.h"
+#include "kernels/cuda/weights.cuh"
+
+namespace octavo::cuda {
+
+enum FfnPart { kGate, kUp, kDown };
+
+// Feed-forward blocks at equal distances.
+struct Blocks {
+    DeviceMatrix parts[3];  // of the first block
+    int64_t distance;       // bytes from one block to the next
+    const float* scales;    // [blocks][3]; nullptr: those of the first block
+
+    const float* scales_of(FfnPart part) const { return scales == nullptr ? nullptr : scales + part; }
+    __device__ DeviceMatrix matrix(FfnPart part, int block) const {
+        return parts[part].of_group(block, distance, scales == nullptr ? nullptr : scales + part);
+    }
+};
+inline Blocks blocks_of(std::span<const FfnMatrices> blocks, const float* scales) {
+    const FfnMatrices& first = blocks.front();
+    const int64_t distance = blocks.size() > 1 ? blocks[1].gate.data - first.gate.data : 0;
+    return {{device_matrix(first.gate), device_matrix(first.up), device_matrix(first.down)}, distance, scales};
+}
+
+struct Choices {
+    int32_t* expert;  // [T][top_k], best first
+    float* weight;    // [T][top_k]
+};
+
+// The products of a few tokens (moe_few.cu).
+struct FewTokensMoe {
+    Blocks experts, shared;
+    Choices choices;
+    int top_k;  // 0: no experts
+    bool has_shared;
+    int tokens;
+    int hidden;
+    const float* x;            // [T][hidden]
+    const float* shared_gate;  // may be nullptr
+    float* inner;              // [T][top_k + 1][inner_width()]
+    float* y;                  // [T][hidden], added to
+
+    __host__ __device__ int slots() const { return top_k + (has_shared ? 1 : 0); }
+    __host__ __device__ int64_t inner_width() const {  // of the wider of both blocks
+        const int64_t expert_width = top_k > 0 ? experts.parts[kGate].rows : 0;
+        const int64_t shared_width = has_shared ? shared.parts[kGate].rows : 0;
+        return expert_width > shared_width ? expert_width : shared_width;
+    }
+};
+struct FewTokensWays {
+    int multiprocessors;
+    bool tensor_cores;  // may be used, with 16-bit factors
+};
+void run_few_tokens(const FewTokensMoe& op, const FewTokensWays& ways, cudaStream_t stream);
+
+}  // namespace octavo::cuda

@@ -1,0 +1,216 @@
+// The feed-forward part of a few tokens: every chosen expert's rows are read where they lie. The shared block is one
+// more choice of every token, its last slot.
+#include <algorithm>
+
+#include "kernels/cuda/moe.cuh"
+#include "kernels/cuda/nvfp4_rows.cuh"
+
+namespace octavo::cuda {
+namespace {
+
+constexpr int kMaxWarps = 16;     // of a block
+constexpr int kRowsTogether = 4;  // share what is loaded of x, where there are enough of them
+
+__device__ bool is_shared(const FewTokensMoe& op, int slot) { return slot == op.top_k; }
+
+__device__ DeviceMatrix matrix_of(const FewTokensMoe& op, FfnPart part, int64_t token, int slot) {
+    if (is_shared(op, slot)) return op.shared.parts[part];
+    return op.experts.matrix(part, op.choices.expert[token * op.top_k + slot]);
+}
+
+__device__ float* inner_row(const FewTokensMoe& op, int64_t token, int slot) {
+    return op.inner + (token * (op.top_k + 1) + slot) * op.inner_width();
+}
+
+__device__ float weight_of(const FewTokensMoe& op, int64_t token, int slot) {
+    if (!is_shared(op, slot)) return op.choices.weight[token * op.top_k + slot];
+    return op.shared_gate != nullptr ? sigmoid(op.shared_gate[token]) : 1.0f;
+}
+
+// ---- every type ----
+
+// inner = silu(gate x) * (up x). Two warps to `rows` rows, one of them for each matrix.
+constexpr int kPairs = 2;
+template <WeightTypes types, int rows>
+__global__ void __launch_bounds__(2 * kPairs * kWarp) few_gate_up_kernel(FewTokensMoe op) {
+    __shared__ float parts[2 * kPairs][rows];
+    const int64_t token = blockIdx.z;
+    const int slot = blockIdx.y;
+    const int warp = threadIdx.x / kWarp;
+    const int lane = threadIdx.x % kWarp;
+    const int64_t first_row = (int64_t{blockIdx.x} * kPairs + warp / 2) * rows;
+    const DeviceMatrix w = matrix_of(op, warp % 2 == 0 ? kGate : kUp, token, slot);
+    if (first_row < w.rows) {
+        with_weight_type<types>(w.type, [&](auto type) {
+            float sums[rows][1];
+            row_dots<decltype(type)::value>(w, first_row, op.x + token * op.hidden, op.hidden, sums);
+#pragma unroll
+            for (int r = 0; r < rows; ++r) {
+                if (lane == r) parts[warp][r] = w.scale * sums[r][0];
+            }
+        });
+    }
+    __syncthreads();
+    if (warp % 2 == 0 && lane < rows && first_row + lane < w.rows) {
+        inner_row(op, token, slot)[first_row + lane] = silu(parts[warp][lane]) * parts[warp + 1][lane];
+    }
+}
+
+// y += the weighted results of all slots, in their order. Warps take slots in turn, all of the same `rows` rows.
+template <WeightTypes types, int rows>
+__global__ void __launch_bounds__(kMaxWarps* kWarp) few_down_kernel(FewTokensMoe op) {
+    extern __shared__ float parts[];  // [slots][rows]
+    const int64_t token = blockIdx.y;
+    const int lane = threadIdx.x % kWarp;
+    const int64_t first_row = int64_t{blockIdx.x} * rows;
+    for (int slot = threadIdx.x / kWarp; slot < op.slots(); slot += blockDim.x / kWarp) {
+        const DeviceMatrix w = matrix_of(op, kDown, token, slot);
+        with_weight_type<types>(w.type, [&](auto type) {
+            float sums[rows][1];
+            row_dots<decltype(type)::value>(w, first_row, inner_row(op, token, slot), 0, sums);
+#pragma unroll
+            for (int r = 0; r < rows; ++r) {
+                if (lane == r) parts[slot * rows + r] = w.scale * sums[r][0];
+            }
+        });
+    }
+    __syncthreads();
+    if (threadIdx.x >= rows || first_row + threadIdx.x >= op.hidden) return;
+    float sum = 0;
+    for (int slot = 0; slot < op.slots(); ++slot) {
+        sum = fmaf(weight_of(op, token, slot), parts[slot * rows + threadIdx.x], sum);
+    }
+    op.y[token * op.hidden + first_row + threadIdx.x] += sum;
+}
+
+template <WeightTypes types, int rows>
+void launch_gate_up(const FewTokensMoe& op, cudaStream_t stream) {
+    const dim3 grid(static_cast<unsigned>(ceil_div<int64_t>(op.inner_width(), kPairs * rows)),
+                    static_cast<unsigned>(op.slots()), static_cast<unsigned>(op.tokens));
+    few_gate_up_kernel<types, rows><<<grid, 2 * kPairs * kWarp, 0, stream>>>(op);
+}
+
+template <WeightTypes types, int rows>
+void launch_down(const FewTokensMoe& op, cudaStream_t stream) {
+    const dim3 grid(static_cast<unsigned>(ceil_div(op.hidden, rows)), static_cast<unsigned>(op.tokens));
+    const auto threads = static_cast<unsigned>(std::min(kMaxWarps, op.slots()) * kWarp);
+    const auto shared_bytes = static_cast<size_t>(op.slots() * rows) * sizeof(float);
+    few_down_kernel<types, rows><<<grid, threads, shared_bytes, stream>>>(op);
+}
+
+// ---- NVFP4 on tensor cores: a block to 16 rows of a token ----
+
+constexpr int kGateWarps = 4;  // and as many for `up`
+constexpr int kDownWarps = 16;
+
+__global__ void __launch_bounds__(2 * kGateWarps * kWarp) nvfp4_gate_up_kernel(FewTokensMoe op) {
+    __shared__ nvfp4::Staged<kGateWarps, 1> staged;
+    __shared__ float parts[2][kGateWarps][nvfp4::kRows][1];
+    const int64_t token = blockIdx.z;
+    const int slot = blockIdx.y;
+    const int warp = threadIdx.x / kWarp % kGateWarps;
+    const FfnPart which = threadIdx.x / kWarp < kGateWarps ? kGate : kUp;
+    const int64_t first_row = int64_t{blockIdx.x} * nvfp4::kRows;
+    const DeviceMatrix w = matrix_of(op, which, token, slot);
+    if (first_row >= w.rows) return;
+    float sums[4] = {};
+    nvfp4::add_chunks(
+        op.hidden / nvfp4::kColumns, warp, staged,
+        [&](int chunk) { return nvfp4::load_chunk(w, first_row, int64_t{chunk} * nvfp4::kColumns); },
+        [&](int group, int, float(&x)[8]) {
+            inputs_at<true>(op.x + token * op.hidden, int64_t{group} * 8, op.hidden, x);
+        },
+        sums);
+    nvfp4::keep_sums(sums, parts[which][warp]);
+    __syncthreads();
+    const int row = threadIdx.x;
+    if (row >= nvfp4::kRows || first_row + row >= w.rows) return;
+    const float g = w.scale * nvfp4::total<kGateWarps>(parts[kGate], row, 0);
+    const float u = matrix_of(op, kUp, token, slot).scale * nvfp4::total<kGateWarps>(parts[kUp], row, 0);
+    inner_row(op, token, slot)[first_row + row] = silu(g) * u;
+}
+
+// The matrices of all slots side by side are one, which takes their inputs weighted.
+__global__ void __launch_bounds__(kDownWarps* kWarp) nvfp4_down_kernel(FewTokensMoe op) {
+    __shared__ nvfp4::Staged<kDownWarps, 1> staged;
+    __shared__ float parts[kDownWarps][nvfp4::kRows][1];
+    const int64_t token = blockIdx.y;
+    const int64_t first_row = int64_t{blockIdx.x} * nvfp4::kRows;
+    const int warp = threadIdx.x / kWarp;
+    const int expert_chunks = static_cast<int>(op.top_k > 0 ? op.experts.parts[kDown].cols / nvfp4::kColumns : 0);
+    const int shared_chunks = static_cast<int>(op.has_shared ? op.shared.parts[kDown].cols / nvfp4::kColumns : 0);
+    const auto slot_of = [&](int chunk) { return chunk < expert_chunks * op.top_k ? chunk / expert_chunks : op.top_k; };
+    float sums[4] = {};
+    nvfp4::add_chunks(
+        expert_chunks * op.top_k + shared_chunks, warp, staged,
+        [&](int chunk) {
+            const int slot = slot_of(chunk);
+            const int64_t column = int64_t{chunk - slot * expert_chunks} * nvfp4::kColumns;
+            return nvfp4::load_chunk(matrix_of(op, kDown, token, slot), first_row, column);
+        },
+        [&](int group, int, float(&x)[8]) {
+            constexpr int kGroups = nvfp4::kColumns / 8;
+            const int slot = slot_of(group / kGroups);
+            const int64_t column = int64_t{group - slot * expert_chunks * kGroups} * 8;
+            inputs_at<true>(inner_row(op, token, slot), column, 0, x);
+            const float weight = weight_of(op, token, slot) * matrix_of(op, kDown, token, slot).scale;
+#pragma unroll
+            for (float& value : x) value *= weight;
+        },
+        sums);
+    nvfp4::keep_sums(sums, parts[warp]);
+    __syncthreads();
+    const int row = threadIdx.x;
+    if (row >= nvfp4::kRows || first_row + row >= op.hidden) return;
+    op.y[token * op.hidden + first_row + row] += nvfp4::total<kDownWarps>(parts, row, 0);
+}
+
+bool all_nvfp4(const Blocks& blocks) { return std::ranges::all_of(blocks.parts, nvfp4::reads); }
+
+void launch_nvfp4(const FewTokensMoe& op, cudaStream_t stream) {
+    const auto tokens = static_cast<unsigned>(op.tokens);
+    const dim3 inner_grid(static_cast<unsigned>(ceil_div<int64_t>(op.inner_width(), nvfp4::kRows)),
+                          static_cast<unsigned>(op.slots()), tokens);
+    nvfp4_gate_up_kernel<<<inner_grid, 2 * kGateWarps * kWarp, 0, stream>>>(op);
+    const dim3 grid(static_cast<unsigned>(ceil_div(op.hidden, nvfp4::kRows)), tokens);
+    nvfp4_down_kernel<<<grid, kDownWarps * kWarp, 0, stream>>>(op);
+}
+
+void launch_every_type(const FewTokensMoe& op, int multiprocessors, cudaStream_t stream) {
+    // Whether several rows to a warp leave every multiprocessor enough warps.
+    const auto share_x = [&](int64_t rows) {
+        return rows * op.slots() * op.tokens >= int64_t{multiprocessors} * 16 * kRowsTogether;
+    };
+    const auto launch = [&]<WeightTypes types>() {
+        if (share_x(2 * op.inner_width())) {
+            launch_gate_up<types, kRowsTogether>(op, stream);
+        } else {
+            launch_gate_up<types, 1>(op, stream);
+        }
+        if (share_x(op.hidden)) {
+            launch_down<types, kRowsTogether>(op, stream);
+        } else {
+            launch_down<types, 1>(op, stream);
+        }
+    };
+    const Blocks& a = op.top_k > 0 ? op.experts : op.shared;
+    const Blocks& b = op.has_shared ? op.shared : op.experts;
+    with_weight_types({a.parts[kGate].type, a.parts[kUp].type, a.parts[kDown].type, b.parts[kGate].type,
+                       b.parts[kUp].type, b.parts[kDown].type},
+                      launch);
+}
+
+}  // namespace
+
+void run_few_tokens(const FewTokensMoe& op, const FewTokensWays& ways, cudaStream_t stream) {
+    const bool tensor_cores =
+        ways.tensor_cores && reinterpret_cast<uintptr_t>(op.x) % 16 == 0 && op.inner_width() % 4 == 0;
+    FewTokensMoe nvfp4_slots = op;
+    FewTokensMoe others = op;
+    (tensor_cores && all_nvfp4(op.experts) ? others : nvfp4_slots).top_k = 0;
+    (tensor_cores && all_nvfp4(op.shared) ? others : nvfp4_slots).has_shared = false;
+    if (nvfp4_slots.slots() > 0) launch_nvfp4(nvfp4_slots, stream);
+    if (others.slots() > 0) launch_every_type(others, ways.multiprocessors, stream);
+}
+
+}  // namespace octavo::cuda
