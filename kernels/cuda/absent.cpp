@@ -11,7 +11,7 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const CudaOptions&) {
         "This program was built without CUDA: use --device cpu or auto, or build it where the CUDA toolkit is."};
 }
 
-Result<double> cuda_read_gb_per_s(Backend&, int64_t) {
+Result<double> cuda_read_gb_per_s(Backend&, int64_t, int) {
     return Error{ErrorKind::device, "This program was built without CUDA."};
 }
 

@@ -67,88 +67,143 @@ __device__ inline void attend_unpacked(const Source& k, const Source& v, int64_t
 // ---- a block ----
 
 // The queries, times log2(e) / sqrt(256), in the order that products with `f` want, and what the keys' bias makes of
-// them.
-template <KvFormat f, int cells>
-__device__ inline void load_queries(const float* q, int queries, bool bf16, Shared<cells>& shared) {
-    static_assert(kThreads == kRowDim / 2);  // a thread: two dimensions of every query
-    const int place = 2 * static_cast<int>(threadIdx.x);
-    const int first = query_dimension<f>(place);
-    const int second = query_dimension<f>(place + 1);
-    float2 pairs[kQueries];
+// them. A lane has eight dimensions; `meanwhile` runs while they are on their way.
+template <KvFormat f, int cells, class Meanwhile>
+__device__ inline void load_queries(const float* q, int queries, bool bf16, Shared<cells>& shared,
+                                    Meanwhile&& meanwhile) {
+    const int lane = threadIdx.x % kWarp;
+    constexpr int kEach = kQueries / kWarps;  // queries of a warp
+    float4 values[kEach][2];
 #pragma unroll
-    for (int query = 0; query < kQueries; ++query) {
-        const float* row = q + min(query, queries - 1) * kRowDim;
-        const float scale = query < queries ? kLog2E / 16 * key_unit(f) : 0.0f;
-        pairs[query] = {row[first] * scale, row[second] * scale};
+    for (int i = 0; i < kEach; ++i) {
+        const int query = static_cast<int>(threadIdx.x) / kWarp + i * kWarps;
+        const auto* row = reinterpret_cast<const float4*>(q + min(query, queries - 1) * kRowDim + 8 * lane);
+        values[i][0] = row[0], values[i][1] = row[1];
     }
+    meanwhile();
 #pragma unroll
-    for (int query = 0; query < kQueries; ++query) {
-        const float2 two = pairs[query];
-        const uint32_t pair = bf16 ? pack_bf16(two.x, two.y) : pack_f16(two.x, two.y);
-        *reinterpret_cast<uint32_t*>(&shared.q[query][place]) = pair;
-        if constexpr (has_key_bias(f)) {
-            const float2 rounded = __half22float2(as_half2(pair));
-            float sum = rounded.x + rounded.y;  // of the block of 32 that half a warp has
+    for (int i = 0; i < kEach; ++i) {
+        const int query = static_cast<int>(threadIdx.x) / kWarp + i * kWarps;
+        const float scale = query < queries ? kLog2E / 16 * key_unit(f) : 0.0f;
+        const float4 low = values[i][0];
+        const float4 high = values[i][1];
+        const float x[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+        float biased = 0;
 #pragma unroll
-            for (int offset = kWarp / 4; offset > 0; offset /= 2) sum += __shfl_xor_sync(kAllLanes, sum, offset);
-            if (threadIdx.x % (kWarp / 2) == 0) shared.bias[query][place / 32] = -key_bias(f) / kBiasUnit * sum;
+        for (int p = 0; p < 4; ++p) {
+            const float a = x[pair_dimension<f>(p)] * scale;
+            const float b = x[pair_dimension<f>(p) + pair_step<f>()] * scale;
+            const uint32_t pair = bf16 ? pack_bf16(a, b) : pack_f16(a, b);
+            *reinterpret_cast<uint32_t*>(&shared.q[query][pair_place<f>(lane, p)]) = pair;
+            if constexpr (has_key_bias(f)) {
+                const float2 rounded = __half22float2(as_half2(pair));
+                biased = fmaf(rounded.x + rounded.y, key_bias(f, p) / kBiasUnit, biased);
+            }
+        }
+        if constexpr (has_key_bias(f)) {  // a block of 32 is that of four lanes
+            biased += __shfl_xor_sync(kAllLanes, biased, 1);
+            biased += __shfl_xor_sync(kAllLanes, biased, 2);
+            if (lane % 4 == 0) shared.bias[query][lane / 4] = -biased;
         }
     }
     __syncthreads();
 }
 
-// Between the dimensions of plain numbers and those of a format: through rows [kQueries][kRowDim].
+// Between the dimensions of plain numbers and those of a format: through rows [kQueries][kRowPitch], dimension d at
+// row_place(d), so that threads with 16 dimensions each meet in no bank.
+constexpr int kRowPitch = kRowDim / 16 * 20 + 16;
+static_assert(kQueries * kRowPitch <= kRowFloats);
+__device__ inline constexpr int row_place(int d) { return d + d / 16 * 4; }
+
 template <KvFormat f, int fragments>
 __device__ inline void put_rows(const float (&o)[fragments][4], float* rows) {
     const int lane = threadIdx.x % kWarp;
-    float* const low = rows + lane % 4 * 2 * kRowDim + threadIdx.x / kWarp * 64;
+    float* const low = rows + lane % 4 * 2 * kRowPitch + row_place(static_cast<int>(threadIdx.x) / kWarp * 64);
 #pragma unroll
     for (int m = 0; m < 4; ++m) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) low[i % 2 * kRowDim + value_dimension<f>(m, lane / 4, i / 2)] = o[m][i];
+        for (int i = 0; i < 4; ++i) {
+            low[i % 2 * kRowPitch + row_place(value_dimension<f>(m, lane / 4, i / 2))] = o[m][i];
+        }
     }
 }
 template <KvFormat f, int fragments>
 __device__ inline void get_rows(const float* rows, float (&o)[fragments][4]) {
     const int lane = threadIdx.x % kWarp;
-    const float* const low = rows + lane % 4 * 2 * kRowDim + threadIdx.x / kWarp * 64;
+    const float* const low = rows + lane % 4 * 2 * kRowPitch + row_place(static_cast<int>(threadIdx.x) / kWarp * 64);
 #pragma unroll
     for (int m = 0; m < 4; ++m) {
 #pragma unroll
-        for (int i = 0; i < 4; ++i) o[m][i] = low[i % 2 * kRowDim + value_dimension<f>(m, lane / 4, i / 2)];
+        for (int i = 0; i < 4; ++i) {
+            o[m][i] = low[i % 2 * kRowPitch + row_place(value_dimension<f>(m, lane / 4, i / 2))];
+        }
     }
 }
 
-// Writes the block's share; `rows` [kQueries][kRowDim].
+// The Hadamard transform of 16 values, times four.
+__device__ inline void rotate_16(float (&x)[16]) {
+#pragma unroll
+    for (int half = 1; half < 16; half *= 2) {
+#pragma unroll
+        for (int i = 0; i < 16; ++i) {
+            if ((i & half) != 0) continue;
+            const float a = x[i];
+            const float b = x[i + half];
+            x[i] = a + b;
+            x[i + half] = a - b;
+        }
+    }
+}
+
+// Writes the block's share, out of the cache's basis; `rows` as `put_rows` leaves them. Sixteen threads to a query.
 template <int cells>
-__device__ inline void write_share(const SplitAttention& op, int64_t row0, int queries, Softmax& state,
-                                   const float* rows, Shared<cells>& shared) {
+__device__ inline void write_share(const SplitAttention& op, int64_t row0, int queries, Softmax& state, float* rows,
+                                   Shared<cells>& shared) {
     const int lane = threadIdx.x % kWarp;
     const int warp = threadIdx.x / kWarp;
-    const int g = lane / 4;
-    const int t = lane % 4;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
 #pragma unroll
         for (int offset = 4; offset < kWarp; offset *= 2) {
             state.sum[i] += __shfl_xor_sync(kAllLanes, state.sum[i], offset);
         }
-        if (g == 0) shared.sum[warp][2 * t + i] = state.sum[i];
-        if (g == 0 && warp == 0) shared.largest[0][2 * t + i] = state.largest[i];
+        if (lane < 4) shared.sum[warp][2 * lane + i] = state.sum[i];
+        if (lane < 4 && warp == 0) shared.largest[0][2 * lane + i] = state.largest[i];
     }
     __syncthreads();
-    for (int query = warp; query < queries; query += kWarps) {
-        float x[8];
+    static_assert(kThreads == kQueries * 16);
+    const int query = static_cast<int>(threadIdx.x) / 16;
+    const int part = static_cast<int>(threadIdx.x) % 16;
+    float* const row = rows + query * kRowPitch;
+    float x[16];
+    if (op.cache.v.rotate) {
+        auto* const own = reinterpret_cast<float4*>(row + row_place(16 * part));
 #pragma unroll
-        for (int i = 0; i < 8; ++i) x[i] = rows[query * kRowDim + lane + kWarp * i];
-        if (op.cache.v.rotate) rotate_row(x);
-        const int64_t at = (row0 + query) * op.splits + blockIdx.x;
+        for (int i = 0; i < 4; ++i) {
+            const float4 four = own[i];
+            x[4 * i] = four.x, x[4 * i + 1] = four.y, x[4 * i + 2] = four.z, x[4 * i + 3] = four.w;
+        }
+        rotate_16(x);
 #pragma unroll
-        for (int i = 0; i < 8; ++i) op.sums[at * kRowDim + lane + kWarp * i] = x[i];
-        float sum = 0;
-        for (int w = 0; w < kWarps; ++w) sum += shared.sum[w][query];
-        if (lane == 0) op.softmax[at] = {shared.largest[0][query], sum};
+        for (int i = 0; i < 4; ++i) own[i] = {x[4 * i], x[4 * i + 1], x[4 * i + 2], x[4 * i + 3]};
+        __syncwarp();
     }
+#pragma unroll
+    for (int i = 0; i < 16; ++i) x[i] = row[row_place(16 * i) + part];
+    if (op.cache.v.rotate) {
+        rotate_16(x);
+#pragma unroll
+        for (float& value : x) value *= 1.0f / 16;  // sqrt(256)
+    }
+    if (query >= queries) return;
+    const int64_t at = (row0 + query) * op.splits + blockIdx.x;
+#pragma unroll
+    for (int i = 0; i < 16; ++i) op.sums[at * kRowDim + 16 * i + part] = x[i];
+    if (part > 0) return;
+    float sum = 0;
+#pragma unroll
+    for (int w = 0; w < kWarps; ++w) sum += shared.sum[w][query];
+    op.softmax[at] = {shared.largest[0][query], sum};
 }
 
 // A split's tiles that are streamed, and its pieces of the others, which are counted without them. A piece takes as
@@ -259,10 +314,10 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
         // Cells that the pass itself stores are there once the kernels before have ended; others already are.
         const int64_t settled = first_cell / kKvGroupCells * kKvGroupCells;
         const bool early = !has_others && int64_t{first + min(streamed, kStages)} * kCells <= settled;
-        if (early) stream.start();
+        if (early) stream.begin_first();
         await_previous();
         if (has_others) {
-            load_queries<KvFormat::f16>(op.q + row0 * kRowDim, queries, k_bf16, shared);
+            load_queries<KvFormat::f16>(op.q + row0 * kRowDim, queries, k_bf16, shared, [] {});
             attend_others();
         }
         if (streamed > 0) {
@@ -270,14 +325,13 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
                 get_rows<vf>(rows, o);
                 __syncthreads();
             }
-            if (!early) stream.start();
-            load_queries<kf>(op.q + row0 * kRowDim, queries, k_bf16, shared);
+            load_queries<kf>(op.q + row0 * kRowDim, queries, k_bf16, shared, [&] { stream.start(early ? 1 : 0); });
             stream.attend(shared, state, o);
             put_rows<vf>(o, rows);
         }
     } else {
         await_previous();
-        load_queries<KvFormat::f16>(op.q + row0 * kRowDim, queries, k_bf16, shared);
+        load_queries<KvFormat::f16>(op.q + row0 * kRowDim, queries, k_bf16, shared, [] {});
         attend_others();
     }
     let_next_start();  // earlier, they would stand in the way of this kernel's slower blocks

@@ -10,9 +10,10 @@ namespace octavo::cuda::decode {
 constexpr int kWarps = 4;
 constexpr int kThreads = kWarps * kWarp;
 constexpr int kQueries = 8;
-constexpr int kStages = 2;        // tiles of K and of V in shared memory at once
-constexpr int kLeastCells = 128;  // to a split of the bulk: a split's sums are to be read again
-constexpr int kPieceCost = 256;   // streamed cells that take as long as an unpacked piece
+constexpr int kRowFloats = kQueries * (kRowDim + 80);  // room for the block's sums
+constexpr int kStages = 2;                             // tiles of K and of V in shared memory at once
+constexpr int kLeastCells = 128;                       // to a split of the bulk: a split's sums are to be read again
+constexpr int kPieceCost = 256;                        // streamed cells that take as long as an unpacked piece
 
 // Four warps' cells; plain rows are long, so that fewer will do, and groups of q2c are as they are.
 constexpr int tile_cells(KvFormat kf, KvFormat vf) {
@@ -45,10 +46,9 @@ struct Layout {
     static constexpr int kUnpacked = (kValuesAt + kPieceCells * kTilePitch) * 2;
     static constexpr int kLeastTiles = kCells < kLeastCells ? kLeastCells / kCells : 2;
     static constexpr int kPieceTiles = kStreams ? (kPieceCost + kCells - 1) / kCells : 1;
-    static constexpr int kRows = kQueries * kRowDim * 4;  // the block's sums
     static constexpr int kOther = kUnpacked + static_cast<int>(sizeof(Tables));
     static constexpr int kBytes = kRing > kOther ? kRing : kOther;
-    static_assert(kBytes >= kRows);
+    static_assert(kBytes >= kRowFloats * 4);
 };
 
 // What a block keeps beside its tiles.
@@ -143,9 +143,14 @@ class Stream {
           k_(BulkRows(op.cache, op.cache.k, kv_head), int64_t{first} * kCells),
           v_(BulkRows(op.cache, op.cache.v, kv_head), int64_t{first} * kCells) {}
 
-    __device__ void start() {
+    // The first keys alone: more would keep what other kernels read from arriving.
+    __device__ void begin_first() { begin(0); }
+    // From group `first` of the copies on.
+    __device__ void start(int first) {
 #pragma unroll
-        for (int i = 0; i < kStages; ++i) begin(i);
+        for (int i = 0; i < kStages; ++i) {
+            if (i >= first) begin(i);
+        }
     }
 
     template <int fragments>

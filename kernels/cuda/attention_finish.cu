@@ -9,10 +9,10 @@ __device__ inline float factor_of(float share, float largest) {
     return share == -INFINITY ? 0.0f : exp2_fast(share - largest);
 }
 
-__device__ inline float gated(const Finish& op, int64_t row, int dimension, float value) {
+__device__ inline float gate_of(const Finish& op, int64_t row, int dimension) {
     const int kv_head = static_cast<int>(row % op.heads) / (op.heads / op.kv_heads);
     const float scale = op.v_scale == nullptr ? 1.0f : op.v_scale[kv_head * kRowDim + dimension];
-    return value * scale * sigmoid(op.q_gate[(2 * row + 1) * kRowDim + dimension]);
+    return scale * sigmoid(op.q_gate[(2 * row + 1) * kRowDim + dimension]);
 }
 
 // A block to 32 values of a row [T][heads]: a thread takes four of them in one of 32 slices of the splits. Every warp
@@ -37,6 +37,8 @@ __global__ void __launch_bounds__(kThreads, 4) decode_finish_kernel(Finish op) {
     float sum = 0;
     float4 value = {};
     await_previous();
+    const int own = first + static_cast<int>(threadIdx.x) % kPart;
+    const float gate = gate_of(op, row, own);  // on its way beside the sums
     for (int base = 0; base < op.splits; base += kAhead * kSlices) {
         float4 shares[kAhead];
         float2 of_lane[kAhead];
@@ -85,8 +87,7 @@ __global__ void __launch_bounds__(kThreads, 4) decode_finish_kernel(Finish op) {
     float total = 0;
 #pragma unroll
     for (int warp = 0; warp < kThreads / kWarp; ++warp) total += parts[warp][threadIdx.x];
-    const int dimension = first + static_cast<int>(threadIdx.x);
-    op.out[row * kRowDim + dimension] = gated(op, row, dimension, sum == 0 ? 0.0f : total / sum);
+    op.out[row * kRowDim + own] = sum == 0 ? 0.0f : total / sum * gate;
 }
 
 // A warp to a row.
@@ -112,7 +113,7 @@ __global__ void __launch_bounds__(kRowsOfBlock* kWarp) prefill_finish_kernel(Fin
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
         const int dimension = lane + kWarp * i;
-        op.out[row * kRowDim + dimension] = gated(op, row, dimension, sum == 0 ? 0.0f : x[i] / sum);
+        op.out[row * kRowDim + dimension] = sum == 0 ? 0.0f : x[i] / sum * gate_of(op, row, dimension);
     }
 }
 

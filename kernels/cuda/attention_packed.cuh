@@ -43,7 +43,9 @@ template <KvFormat f, int cells, int threads>
 class TileCopies {
   public:
     __device__ TileCopies(const BulkRows& from, int64_t first_cell)
-        : row_step_(kTogether * from.payload_step), scale_step_(Tile::kUnits * from.scale_step) {
+        : row_step_(static_cast<uint32_t>(kTogether * from.payload_step)),
+          scale_step_(static_cast<uint32_t>(Tile::kUnits * from.scale_step)) {
+        asm volatile("" : "+r"(row_step_), "+r"(scale_step_));  // kept: worked out again they would take longer
         const int64_t unit0 = first_cell / (Tile::kChannels ? kKvGroupCells : 1);
         payload_ = from.payload + (unit0 + unit()) * from.payload_step + thread() % kChunks * 16;
         if constexpr (kScaleChunks > 0) {
@@ -83,8 +85,8 @@ class TileCopies {
 
     const uint8_t* payload_;
     const f16_bits* scales_ = nullptr;
-    int64_t row_step_;
-    int64_t scale_step_;
+    uint32_t row_step_;
+    uint32_t scale_step_;
 };
 
 // ---- codes to numbers with a bias ----
@@ -96,17 +98,22 @@ __device__ inline uint32_t pick(uint32_t x, uint32_t mask, uint32_t flip) {
     return result;
 }
 
-// Eight nibbles: pairs (j, j + 4) as 64 + (code + 8).
+// Eight nibbles: pairs (j, j + 4) as 1024 + (code + 8) for even j, 64 + (code + 8) for odd j: two lie where they are.
 __device__ inline void biased_nibbles(uint32_t word, uint32_t (&to)[4]) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) to[j] = pick(shifted(word, 4 - 4 * j), 0x00f000f0u, 0x54805480u);
+    for (int j = 0; j < 4; j += 2) {
+        to[j] = pick(word >> (4 * j), 0x000f000fu, 0x64086408u);
+        to[j + 1] = pick(word >> (4 * j), 0x00f000f0u, 0x54805480u);
+    }
 }
-// With two bits more on top, of (j, j + 4) at bits 2j of both halves of `tops`: 64 + (code + 32).
+// With two bits more on top, of (j, j + 4) at bits 2j of both halves of `tops`: 1024 or 64 + (code + 32).
 __device__ inline void biased_six(uint32_t word, uint32_t tops, uint32_t (&to)[4]) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-        const uint32_t low = pick(shifted(word, 4 - 4 * j), 0x00f000f0u, 0x56005600u);
-        to[j] = pick(shifted(tops, 8 - 2 * j), 0x03000300u, low);
+    for (int j = 0; j < 4; j += 2) {
+        const uint32_t even = pick(word >> (4 * j), 0x000f000fu, 0x64206420u);
+        const uint32_t odd = pick(word >> (4 * j), 0x00f000f0u, 0x56005600u);
+        to[j] = pick(tops << (4 - 2 * j), 0x00300030u, even);
+        to[j + 1] = pick(tops << (6 - 2 * j), 0x03000300u, odd);
     }
 }
 // Bytes j and j + 2 as 1024 + (code + 128).

@@ -1,14 +1,17 @@
 // Scores straight from packed tiles. K is an A fragment, cells by dimensions. Codes become numbers with a bias (64 + u,
-// or 1024 + u); the block's scale multiplies what a block of 32 dimensions adds up to. What the bias adds to the scores
-// is a product of scales and of the queries' sums, which is taken away at the end. Products do not care for the order
-// of dimensions: each format has the one that its codes come out in, and the queries follow.
+// or 1024 + u, by the dimension); the block's scale multiplies what a block of 32 dimensions adds up to. What the bias
+// adds to the scores is a product of scales and of the queries' sums, which is taken away at the end. Products do not
+// care for the order of dimensions: each format has the one that its codes come out in, and the queries follow.
 #pragma once
 
 #include "kernels/cuda/attention_packed.cuh"
 
 namespace octavo::cuda {
 
-constexpr float key_bias(KvFormat f) { return f == KvFormat::q8_0 ? 1152 : f == KvFormat::q6_0 ? 96 : 72; }
+// Of the dimensions of pair p, see pair_dimension.
+__device__ inline constexpr float key_bias(KvFormat f, int p) {
+    return f == KvFormat::q8_0 ? 1024 + 128 : (p % 2 == 0 ? 1024 : 64) + (f == KvFormat::q6_0 ? 32 : 8);
+}
 // What the numbers that products take have to be multiplied by.
 constexpr float key_unit(KvFormat f) { return f == KvFormat::q2c ? 1.208f : 1.0f; }
 constexpr bool has_key_bias(KvFormat f) { return f == KvFormat::q8_0 || f == KvFormat::q6_0 || f == KvFormat::q4_0; }
@@ -16,15 +19,21 @@ constexpr bool has_key_bias(KvFormat f) { return f == KvFormat::q8_0 || f == KvF
 // ---- queries ----
 
 // Queries lie in shared memory as K's products want them: q[query][kTilePitch], of every 16 numbers first those that
-// lane t has of the lower half of a fragment (2t, 2t + 1), then those of its upper half. The dimension of place i:
+// lane t has of the lower half of a fragment (2t, 2t + 1), then those of its upper half. Of eight dimensions that
+// follow each other, from 8 `eight` on, the two that make pair p (0 to 3) are pair_dimension and that plus pair_step.
 template <KvFormat f>
-__device__ inline int query_dimension(int i) {
-    const int t = i % 8 / 2;
-    const int upper = i % 16 / 8;
-    if (f == KvFormat::q4_0 || f == KvFormat::q6_0) return i / 32 * 32 + 8 * t + i % 32 / 16 * 2 + upper + i % 2 * 4;
-    if (f == KvFormat::q8_0) return i / 16 * 16 + 4 * t + upper + i % 2 * 2;
-    if (f == KvFormat::q2c) return i / 16 * 16 + 4 * t + upper * 2 + i % 2;
-    return i;
+__device__ inline constexpr int pair_step() {
+    return f == KvFormat::q4_0 || f == KvFormat::q6_0 ? 4 : f == KvFormat::q8_0 ? 2 : 1;
+}
+template <KvFormat f>
+__device__ inline constexpr int pair_dimension(int p) {
+    return pair_step<f>() == 4 ? p : pair_step<f>() == 2 ? p / 2 * 4 + p % 2 : 2 * p;
+}
+template <KvFormat f>
+__device__ inline int pair_place(int eight, int p) {
+    if (pair_step<f>() == 4) return eight / 4 * 32 + p / 2 * 16 + p % 2 * 8 + eight % 4 * 2;
+    if (f == KvFormat::q8_0 || f == KvFormat::q2c) return eight / 2 * 16 + p % 2 * 8 + (eight % 2 * 2 + p / 2) * 2;
+    return 8 * eight + 2 * p;
 }
 // B fragments of 16 numbers, from place 32 `pair` on, and of the next 16.
 __device__ inline void query_fragments(const f16_bits* q, int pair, uint32_t (&b)[4]) {
@@ -34,7 +43,7 @@ __device__ inline void query_fragments(const f16_bits* q, int pair, uint32_t (&b
 
 // ---- scores ----
 
-// What the bias adds to the scores, as a B fragment: rows 0 to 7 are the blocks' sums of the query times -bias / 1024,
+// What the bias adds to the scores, as a B fragment: rows 0 to 7 are the blocks' sums of query times -bias / 1024,
 // rows 8 to 15 what FP16 lacks of them.
 constexpr float kBiasUnit = 1024;
 __device__ inline void bias_fragment(const float* sums, uint32_t (&b)[2]) {  // sums[8 blocks] of query g

@@ -25,6 +25,7 @@ Result<std::unique_ptr<Backend>> make_cuda_backend(const CudaOptions& options);
 
 // What the GPU's memory gives when it is simply read, in 10^9 bytes a second: the median of several passes over a
 // buffer of `bytes`. `backend` is one of these; ErrorKind::memory, device.
-Result<double> cuda_read_gb_per_s(Backend& backend, int64_t bytes);
+// By `launches` kernels, each an equal part, one after the other in a recorded graph.
+Result<double> cuda_read_gb_per_s(Backend& backend, int64_t bytes, int launches = 1);
 
 }  // namespace octavo
