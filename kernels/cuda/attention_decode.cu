@@ -6,7 +6,7 @@
 // of tiles to come are under way while one is worked on, and the scores of a tile while the values of the one before
 // are added. What is left (sinks, window, open group, masked cells; all of a rare pair of formats) is unpacked tile by
 // tile; it is spread over the splits, which have less of the rest to do then.
-#include "kernels/cuda/attention_decode.cuh"
+#include "kernels/cuda/attention_decode_share.cuh"
 #include "kernels/cuda/early_launch.cuh"
 
 namespace octavo::cuda {
@@ -109,103 +109,6 @@ __device__ inline void load_queries(const float* q, int queries, bool bf16, Shar
     __syncthreads();
 }
 
-// Between the dimensions of plain numbers and those of a format: through rows [kQueries][kRowPitch], dimension d at
-// row_place(d), so that threads with 16 dimensions each meet in no bank.
-constexpr int kRowPitch = kRowDim / 16 * 20 + 16;
-static_assert(kQueries * kRowPitch <= kRowFloats);
-__device__ inline constexpr int row_place(int d) { return d + d / 16 * 4; }
-
-template <KvFormat f, int fragments>
-__device__ inline void put_rows(const float (&o)[fragments][4], float* rows) {
-    const int lane = threadIdx.x % kWarp;
-    float* const low = rows + lane % 4 * 2 * kRowPitch + row_place(static_cast<int>(threadIdx.x) / kWarp * 64);
-#pragma unroll
-    for (int m = 0; m < 4; ++m) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            low[i % 2 * kRowPitch + row_place(value_dimension<f>(m, lane / 4, i / 2))] = o[m][i];
-        }
-    }
-}
-template <KvFormat f, int fragments>
-__device__ inline void get_rows(const float* rows, float (&o)[fragments][4]) {
-    const int lane = threadIdx.x % kWarp;
-    const float* const low = rows + lane % 4 * 2 * kRowPitch + row_place(static_cast<int>(threadIdx.x) / kWarp * 64);
-#pragma unroll
-    for (int m = 0; m < 4; ++m) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            o[m][i] = low[i % 2 * kRowPitch + row_place(value_dimension<f>(m, lane / 4, i / 2))];
-        }
-    }
-}
-
-// The Hadamard transform of 16 values, times four.
-__device__ inline void rotate_16(float (&x)[16]) {
-#pragma unroll
-    for (int half = 1; half < 16; half *= 2) {
-#pragma unroll
-        for (int i = 0; i < 16; ++i) {
-            if ((i & half) != 0) continue;
-            const float a = x[i];
-            const float b = x[i + half];
-            x[i] = a + b;
-            x[i + half] = a - b;
-        }
-    }
-}
-
-// Writes the block's share, out of the cache's basis; `rows` as `put_rows` leaves them. Sixteen threads to a query.
-template <int cells>
-__device__ inline void write_share(const SplitAttention& op, int64_t row0, int queries, Softmax& state, float* rows,
-                                   Shared<cells>& shared) {
-    const int lane = threadIdx.x % kWarp;
-    const int warp = threadIdx.x / kWarp;
-#pragma unroll
-    for (int i = 0; i < 2; ++i) {
-#pragma unroll
-        for (int offset = 4; offset < kWarp; offset *= 2) {
-            state.sum[i] += __shfl_xor_sync(kAllLanes, state.sum[i], offset);
-        }
-        if (lane < 4) shared.sum[warp][2 * lane + i] = state.sum[i];
-        if (lane < 4 && warp == 0) shared.largest[0][2 * lane + i] = state.largest[i];
-    }
-    __syncthreads();
-    static_assert(kThreads == kQueries * 16);
-    const int query = static_cast<int>(threadIdx.x) / 16;
-    const int part = static_cast<int>(threadIdx.x) % 16;
-    float* const row = rows + query * kRowPitch;
-    float x[16];
-    if (op.cache.v.rotate) {
-        auto* const own = reinterpret_cast<float4*>(row + row_place(16 * part));
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const float4 four = own[i];
-            x[4 * i] = four.x, x[4 * i + 1] = four.y, x[4 * i + 2] = four.z, x[4 * i + 3] = four.w;
-        }
-        rotate_16(x);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) own[i] = {x[4 * i], x[4 * i + 1], x[4 * i + 2], x[4 * i + 3]};
-        __syncwarp();
-    }
-#pragma unroll
-    for (int i = 0; i < 16; ++i) x[i] = row[row_place(16 * i) + part];
-    if (op.cache.v.rotate) {
-        rotate_16(x);
-#pragma unroll
-        for (float& value : x) value *= 1.0f / 16;  // sqrt(256)
-    }
-    if (query >= queries) return;
-    const int64_t at = (row0 + query) * op.splits + blockIdx.x;
-#pragma unroll
-    for (int i = 0; i < 16; ++i) op.sums[at * kRowDim + 16 * i + part] = x[i];
-    if (part > 0) return;
-    float sum = 0;
-#pragma unroll
-    for (int w = 0; w < kWarps; ++w) sum += shared.sum[w][query];
-    op.softmax[at] = {shared.largest[0][query], sum};
-}
-
 // A split's tiles that are streamed, and its pieces of the others, which are counted without them. A piece takes as
 // long as `piece_tiles` streamed tiles. Few splits are used where there is little to do.
 struct Share {
@@ -235,6 +138,10 @@ constexpr int blocks_wanted(int k_format, int v_format) {
     const auto vf = static_cast<KvFormat>(v_format);
     return !streams(kf, vf) || (kf == KvFormat::q4_0 && vf == KvFormat::q4_0) ? 4 : 3;
 }
+
+// Whether the next kernel's blocks may come as soon as there is room, before this kernel's blocks have read their last
+// tile: where they find registers beside those. Elsewhere they would stand in the way of the slower blocks.
+constexpr bool lets_next_start_early(KvFormat kf, KvFormat vf) { return is_plain(kf) && is_plain(vf); }
 
 // The formats as numbers, since kAnyFormat is none.
 template <int k_format, int v_format>
@@ -314,6 +221,7 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
         // Cells that the pass itself stores are there once the kernels before have ended; others already are.
         const int64_t settled = first_cell / kKvGroupCells * kKvGroupCells;
         const bool early = !has_others && int64_t{first + min(streamed, kStages)} * kCells <= settled;
+        if (lets_next_start_early(kf, vf)) let_next_start();
         if (early) stream.begin_first();
         await_previous();
         if (has_others) {
@@ -334,7 +242,7 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
         load_queries<KvFormat::f16>(op.q + row0 * kRowDim, queries, k_bf16, shared, [] {});
         attend_others();
     }
-    let_next_start();  // earlier, they would stand in the way of this kernel's slower blocks
+    let_next_start();
     write_share(op, row0, queries, state, rows, shared);
 }
 

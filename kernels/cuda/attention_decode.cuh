@@ -10,10 +10,17 @@ namespace octavo::cuda::decode {
 constexpr int kWarps = 4;
 constexpr int kThreads = kWarps * kWarp;
 constexpr int kQueries = 8;
-constexpr int kRowFloats = kQueries * (kRowDim + 80);  // room for the block's sums
-constexpr int kStages = 2;                             // tiles of K and of V in shared memory at once
-constexpr int kLeastCells = 128;                       // to a split of the bulk: a split's sums are to be read again
-constexpr int kPieceCost = 256;                        // streamed cells that take as long as an unpacked piece
+// The block's sums, value by value: dimension d of a row is row_place(d) from where the row starts, so that neither who
+// writes them nor who reads them meet in a bank. Behind them the warps' sums of weights.
+constexpr int kRowFloats = kQueries * 356;
+__device__ inline constexpr int row_start(int query) {
+    return query * 352 + (query % 2 + query / 2 % 2) * 16 + query / 4 * 2;
+}
+__device__ inline constexpr int row_place(int d) { return d + d / 16 * 4; }
+static_assert(row_start(kQueries - 1) + row_place(kRowDim - 1) < kRowFloats);
+constexpr int kStages = 2;        // tiles of K and of V in shared memory at once
+constexpr int kLeastCells = 128;  // to a split of the bulk: a split's sums are to be read again
+constexpr int kPieceCost = 256;   // streamed cells that take as long as an unpacked piece
 
 // Four warps' cells; plain rows are long, so that fewer will do, and groups of q2c are as they are.
 constexpr int tile_cells(KvFormat kf, KvFormat vf) {
@@ -48,18 +55,16 @@ struct Layout {
     static constexpr int kPieceTiles = kStreams ? (kPieceCost + kCells - 1) / kCells : 1;
     static constexpr int kOther = kUnpacked + static_cast<int>(sizeof(Tables));
     static constexpr int kBytes = kRing > kOther ? kRing : kOther;
-    static_assert(kBytes >= kRowFloats * 4);
+    static_assert(kBytes >= (kRowFloats + kWarps * kQueries) * 4);
 };
 
 // What a block keeps beside its tiles.
 template <int cells>
 struct Shared {
-    static constexpr int kWeightPitch = cells + 8;
     __align__(16) f16_bits q[kQueries][kTilePitch];
-    __align__(16) f16_bits weights[2][kQueries][kWeightPitch];
+    __align__(16) f16_bits weights[2][cells][kQueries];
     __align__(16) float bias[kQueries][8];  // of the blocks: see bias_fragment
     float largest[kWarps][kQueries];
-    float sum[kWarps][kQueries];
 };
 
 // The softmax so far: columns 2t and 2t + 1 are this lane's in every C fragment.
@@ -104,7 +109,7 @@ __device__ inline void meet(const float (&s)[count], Softmax& state, float (&o)[
     __syncthreads();  // before anybody's next
 }
 
-// Scores of the warp's cells, 16 or 32, become weights in shared memory: [query][cell].
+// Scores of the warp's cells, 16 or 32, become weights in shared memory: [cell][query].
 template <int count, int cells>
 __device__ inline void weigh(const float (&s)[count], bool bf16, Softmax& state, int buffer, Shared<cells>& shared) {
     const int lane = threadIdx.x % kWarp;
@@ -118,15 +123,14 @@ __device__ inline void weigh(const float (&s)[count], bool bf16, Softmax& state,
 #pragma unroll
     for (int i = 0; i < count / 2; ++i) {
         const uint32_t pair = bf16 ? pack_bf16(w[2 * i], w[2 * i + 1]) : pack_f16(w[2 * i], w[2 * i + 1]);
-        f16_bits* to = &shared.weights[buffer][lane / 4][cell0 + 8 * i + 2 * (lane % 4)];
-        *reinterpret_cast<uint32_t*>(to) = transpose_8x8(pair);
+        *reinterpret_cast<uint32_t*>(&shared.weights[buffer][cell0 + 8 * i + lane / 4][2 * (lane % 4)]) = pair;
     }
 }
 
 template <int cells>
 __device__ inline void weights_of(const Shared<cells>& shared, int buffer, int cell0, uint32_t (&weights)[4]) {
     const int lane = threadIdx.x % kWarp;
-    load_matrices<false>(&shared.weights[buffer][lane % 8][cell0 + lane / 8 * 8], weights);
+    load_matrices<true>(&shared.weights[buffer][cell0 + lane][0], weights);
 }
 
 // ---- the bulk ----

@@ -9,11 +9,13 @@ __device__ inline float factor_of(float share, float largest) {
     return share == -INFINITY ? 0.0f : exp2_fast(share - largest);
 }
 
-__device__ inline float gate_of(const Finish& op, int64_t row, int dimension) {
+__device__ inline float2 gate_of(const Finish& op, int64_t row, int dimension) {
     const int kv_head = static_cast<int>(row % op.heads) / (op.heads / op.kv_heads);
     const float scale = op.v_scale == nullptr ? 1.0f : op.v_scale[kv_head * kRowDim + dimension];
-    return scale * sigmoid(op.q_gate[(2 * row + 1) * kRowDim + dimension]);
+    return {scale, op.q_gate[(2 * row + 1) * kRowDim + dimension]};
 }
+
+__device__ inline float gated(float value, float2 gate) { return value * gate.x * sigmoid(gate.y); }
 
 // A block to 32 values of a row [T][heads]: a thread takes four of them in one of 32 slices of the splits. Every warp
 // finds the factors of all splits, a lane's at a time: lane i has those of slice i.
@@ -38,7 +40,7 @@ __global__ void __launch_bounds__(kThreads, 4) decode_finish_kernel(Finish op) {
     float4 value = {};
     await_previous();
     const int own = first + static_cast<int>(threadIdx.x) % kPart;
-    const float gate = gate_of(op, row, own);  // on its way beside the sums
+    const float2 gate = gate_of(op, row, own);  // on its way beside the sums
     for (int base = 0; base < op.splits; base += kAhead * kSlices) {
         float4 shares[kAhead];
         float2 of_lane[kAhead];
@@ -87,7 +89,7 @@ __global__ void __launch_bounds__(kThreads, 4) decode_finish_kernel(Finish op) {
     float total = 0;
 #pragma unroll
     for (int warp = 0; warp < kThreads / kWarp; ++warp) total += parts[warp][threadIdx.x];
-    op.out[row * kRowDim + own] = sum == 0 ? 0.0f : total / sum * gate;
+    op.out[row * kRowDim + own] = gated(sum == 0 ? 0.0f : total / sum, gate);
 }
 
 // A warp to a row.
@@ -113,7 +115,7 @@ __global__ void __launch_bounds__(kRowsOfBlock* kWarp) prefill_finish_kernel(Fin
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
         const int dimension = lane + kWarp * i;
-        op.out[row * kRowDim + dimension] = sum == 0 ? 0.0f : x[i] / sum * gate_of(op, row, dimension);
+        op.out[row * kRowDim + dimension] = gated(sum == 0 ? 0.0f : x[i] / sum, gate_of(op, row, dimension));
     }
 }
 

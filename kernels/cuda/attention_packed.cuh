@@ -47,29 +47,32 @@ class TileCopies {
           scale_step_(static_cast<uint32_t>(Tile::kUnits * from.scale_step)) {
         asm volatile("" : "+r"(row_step_), "+r"(scale_step_));  // kept: worked out again they would take longer
         const int64_t unit0 = first_cell / (Tile::kChannels ? kKvGroupCells : 1);
-        payload_ = from.payload + (unit0 + unit()) * from.payload_step + thread() % kChunks * 16;
+        payload_ = from.payload + (unit0 + unit()) * from.payload_step + thread() % kChunks * 16 - tile_step();
         if constexpr (kScaleChunks > 0) {
-            scales_ = from.scales + (unit0 + thread() / kScaleChunks) * from.scale_step + thread() % kScaleChunks * 8;
+            scales_ = from.scales + (unit0 + thread() / kScaleChunks) * from.scale_step + thread() % kScaleChunks * 8 -
+                      scale_step_;
         }
     }
 
     // Begins the next.
     __device__ void begin(uint8_t* tile) {
+        payload_ += tile_step();  // not behind the copies, which may not have read it yet
         if (threads == kTogether * kChunks || thread() < kTogether * kChunks) {
             uint8_t* const to = tile + unit() * Tile::kPitch + thread() % kChunks * 16;
+            const uint8_t* from = payload_;
 #pragma unroll
             for (int i = 0; i < Tile::kUnits; i += kTogether) {
-                copy_16(to + i * Tile::kPitch, payload_);
-                payload_ += row_step_;
+                copy_16(to + i * Tile::kPitch, from);
+                from += row_step_;
             }
         }
         if constexpr (kScaleChunks > 0) {
             static_assert(Tile::kUnits * kScaleChunks <= threads);
+            scales_ += scale_step_;
             if (thread() < Tile::kUnits * kScaleChunks) {
                 copy_16(tile + thread() / kScaleChunks * Tile::kPitch + Tile::kPayload + thread() % kScaleChunks * 16,
                         scales_);
             }
-            scales_ += scale_step_;
         }
     }
 
@@ -82,6 +85,7 @@ class TileCopies {
 
     __device__ static int thread() { return static_cast<int>(threadIdx.x); }
     __device__ static int unit() { return thread() / kChunks; }
+    __device__ int64_t tile_step() const { return int64_t{row_step_} * (Tile::kUnits / kTogether); }
 
     const uint8_t* payload_;
     const f16_bits* scales_ = nullptr;

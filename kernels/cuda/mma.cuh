@@ -104,11 +104,4 @@ __device__ inline void mma_tf32(float (&c)[4], const uint32_t (&a)[4], uint32_t 
 #endif
 }
 
-// Transposes an 8 x 8 matrix of 16-bit numbers that lies across the warp as in half a C fragment (row g, columns 2t).
-__device__ inline uint32_t transpose_8x8(uint32_t value) {
-    uint32_t result;
-    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(value));
-    return result;
-}
-
 }  // namespace octavo::cuda
