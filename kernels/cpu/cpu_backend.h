@@ -59,8 +59,8 @@ class CpuBackend final : public Backend {
     static constexpr int kMaxPanelRows = 32;
     static constexpr int kMoeRoundTokens = 1024;  // a longer call takes several rounds
     static constexpr int kMoeStepTokens = 48;     // tokens whose panel of results stays in the first-level cache
-    static constexpr int kMoeStreamTokens = 8;    // up to so many, a task may have kMaxStreamRows
-    static constexpr int kMaxStreamRows = 128;
+    static constexpr int kMoeStreamTokens = 6;    // up to so many, a task may have kMaxStreamRows
+    static constexpr int kMaxStreamRows = 256;
 
     // One worker's, for one task. Small enough to stay in a core's second-level cache.
     struct WorkerScratch {
@@ -116,6 +116,8 @@ class CpuBackend final : public Backend {
     Panel make_panel(const Matrix& w, int64_t first_row, int rows, int tokens, float* scratch) const;
     // Products of a panel; the members of `op` that describe the weights are filled in here.
     void dot(const Panel& panel, DotProducts op) const;
+    // Says that these rows are probably read after those of `op`.
+    static void expect_next(const Matrix& w, int64_t first_row, int rows, DotProducts& op);
     // Rows of a panel that fit the scratch when unpacked.
     int unpacked_panel_rows(const Matrix& w) const;
     int matmul_panel_rows(const Matrix& w, int tokens) const;

@@ -26,6 +26,10 @@ struct DotProducts {
     int rows = 0;
     int64_t cols = 0;
     float scale = 1;
+    // Weights that the thread will probably read after these: kernels may ask for them while they work on the last
+    // rows.
+    const std::byte* next_w = nullptr;
+    int64_t next_bytes = 0;
     const float* x = nullptr;  // token t's row is x + (x_rows ? x_rows[t] : t) * x_stride
     int64_t x_stride = 0;      // floats
     // The same tokens rounded to 8 bits, for weights that have kernels of that kind (int8_kernels.h): [..][cols / 32],

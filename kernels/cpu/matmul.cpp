@@ -14,7 +14,7 @@ constexpr int kInt8RowGroup = 32;  // a multiple of what the int8 kernels take t
 // Weights that one task reads in place. Kernels fetch them ahead themselves, from the second row group of a task on;
 // but there are to be tasks enough for every thread.
 constexpr int64_t kLeastTaskBytes = 16 << 10;
-constexpr int64_t kMostTaskBytes = 128 << 10;
+constexpr int64_t kMostTaskBytes = 256 << 10;
 constexpr int kTasksPerThread = 4;
 constexpr int kMinTokensPerPart = 48;
 
@@ -60,6 +60,11 @@ void CpuBackend::dot(const Panel& panel, DotProducts op) const {
     op.scale = panel.scale;
     const auto type = static_cast<int>(panel.type);
     (takes_int8(panel.type, panel.cols) ? int8_.dot[type] : isa_.dot[type])(op);
+}
+
+void CpuBackend::expect_next(const Matrix& w, int64_t first_row, int rows, DotProducts& op) {
+    op.next_w = w.row(first_row);
+    op.next_bytes = rows * w.row_bytes();
 }
 
 int CpuBackend::unpacked_panel_rows(const Matrix& w) const {
@@ -115,30 +120,40 @@ void CpuBackend::matmul(const float* x, const Int8Block* x_int8, int tokens, std
     const int parts = std::clamp(tokens / kMinTokensPerPart, 1, wanted_parts);
     const int part_tokens = (tokens + parts - 1) / parts;
 
-    run(panels * parts, weights * tokens, [&](int index, int worker) {
-        const int part = index % parts;
-        int panel_index = index / parts;
+    struct Piece {
+        const MatmulTarget* target = nullptr;  // nullptr: there is none
+        int64_t first_row = 0;
+        int rows = 0;
+    };
+    const auto piece_of = [&](int index) -> Piece {
         for (const MatmulTarget& target : targets) {
             const int max_rows = matmul_panel_rows(target.w, tokens);
             const int count = static_cast<int>((target.w.rows + max_rows - 1) / max_rows);
-            if (panel_index >= count) {
-                panel_index -= count;
-                continue;
-            }
-            const int64_t first_row = static_cast<int64_t>(panel_index) * max_rows;
-            const int rows = static_cast<int>(std::min<int64_t>(max_rows, target.w.rows - first_row));
-            const int first_token = std::min(tokens, part * part_tokens);
-            const int count_tokens = std::min(part_tokens, tokens - first_token);
-            const Panel panel = make_panel(target.w, first_row, rows, count_tokens, worker_scratch(worker).panel);
-            dot(panel, {.x = x + first_token * target.w.cols,
-                        .x_stride = target.w.cols,
-                        .x_int8 = x_int8 == nullptr ? nullptr : x_int8 + first_token * (target.w.cols / kInt8Block),
-                        .tokens = count_tokens,
-                        .y = target.y + first_token * target.y_stride + first_row,
-                        .y_stride = target.y_stride,
-                        .accumulate = target.accumulate});
-            return;
+            const int64_t first_row = static_cast<int64_t>(index) * max_rows;
+            if (index < count)
+                return {&target, first_row, static_cast<int>(std::min<int64_t>(max_rows, target.w.rows - first_row))};
+            index -= count;
         }
+        return {};
+    };
+    run(panels * parts, weights * tokens, [&](int index, int worker) {
+        const Piece piece = piece_of(index / parts);
+        const Piece next = piece_of((index + pool_.threads()) / parts);
+        const MatmulTarget& target = *piece.target;
+        const int first_token = std::min(tokens, index % parts * part_tokens);
+        const int count_tokens = std::min(part_tokens, tokens - first_token);
+        const Panel panel =
+            make_panel(target.w, piece.first_row, piece.rows, count_tokens, worker_scratch(worker).panel);
+        DotProducts products = {
+            .x = x + first_token * target.w.cols,
+            .x_stride = target.w.cols,
+            .x_int8 = x_int8 == nullptr ? nullptr : x_int8 + first_token * (target.w.cols / kInt8Block),
+            .tokens = count_tokens,
+            .y = target.y + first_token * target.y_stride + piece.first_row,
+            .y_stride = target.y_stride,
+            .accumulate = target.accumulate};
+        if (next.target != nullptr) expect_next(next.target->w, next.first_row, next.rows, products);
+        dot(panel, products);
     });
 }
 

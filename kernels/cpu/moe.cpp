@@ -231,15 +231,24 @@ void CpuBackend::moe_gate_up(const MoeRound& round) {
     const int expert_panels = static_cast<int>((MoeRound::expert_ff(op) + expert_rows - 1) / expert_rows);
     const int64_t work = 2 * op.hidden * MoeRound::h_floats(op, round.tokens);
 
-    run(shared_panels + expert_groups * expert_panels, work, [&](int index, int worker) {
+    struct Piece {
+        const Group& group;
+        int64_t first_row;
+        int rows;
+    };
+    const auto piece_of = [&](int index) -> Piece {
         const bool shared = index < shared_panels;
         const int expert_index = index - shared_panels;
         const Group& group = round.groups[shared ? round.group_count - 1 : expert_index / expert_panels];
-        const int panel_index = shared ? index : expert_index % expert_panels;
         const int max_rows = shared ? shared_rows : expert_rows;
+        const int64_t first_row = static_cast<int64_t>(shared ? index : expert_index % expert_panels) * max_rows;
+        return {group, first_row, static_cast<int>(std::min<int64_t>(max_rows, group.ffn->gate.rows - first_row))};
+    };
+    const int pieces = shared_panels + expert_groups * expert_panels;
+    run(pieces, work, [&](int index, int worker) {
+        const auto [group, first_row, rows] = piece_of(index);
         const int64_t ff = group.ffn->gate.rows;
-        const int64_t first_row = static_cast<int64_t>(panel_index) * max_rows;
-        const int rows = static_cast<int>(std::min<int64_t>(max_rows, ff - first_row));
+        const int next_index = index + pool_.threads();
 
         const WorkerScratch scratch = worker_scratch(worker);
         const Panel gate = make_panel(group.ffn->gate, first_row, rows, group.count, scratch.panel);
@@ -254,8 +263,13 @@ void CpuBackend::moe_gate_up(const MoeRound& round) {
                                     .tokens = count,
                                     .y_stride = rows};
             products.y = scratch.results;
+            expect_next(group.ffn->up, first_row, rows, products);
             dot(gate, products);
             products.y = scratch.results + count * rows;
+            if (next_index < pieces) {
+                const Piece next = piece_of(next_index);
+                expect_next(next.group.ffn->gate, next.first_row, next.rows, products);
+            }
             dot(up, products);
             if (takes_int8(group.ffn->down)) {
                 isa_.silu_mul(scratch.results, products.y, count, rows, scratch.results, rows);
@@ -290,12 +304,19 @@ void CpuBackend::moe_down(const MoeRound& round) {
             const Panel down = make_panel(group.ffn->down, first_row, rows, group.count, scratch.panel);
             for (int first = 0; first < group.count; first += kMoeStepTokens) {
                 const int count = std::min(kMoeStepTokens, group.count - first);
-                dot(down, {.x = group.h + first * down.cols,
-                           .x_stride = down.cols,
-                           .x_int8 = group.h_int8() + first * (down.cols / kInt8Block),
-                           .tokens = count,
-                           .y = scratch.results,
-                           .y_stride = rows});
+                DotProducts products = {.x = group.h + first * down.cols,
+                                        .x_stride = down.cols,
+                                        .x_int8 = group.h_int8() + first * (down.cols / kInt8Block),
+                                        .tokens = count,
+                                        .y = scratch.results,
+                                        .y_stride = rows};
+                const bool last = g + 1 == round.group_count;
+                const int next_row = last ? first_row + pool_.threads() * max_rows : first_row;
+                if (next_row < op.hidden) {
+                    const Matrix& next = round.groups[last ? 0 : g + 1].ffn->down;
+                    expect_next(next, next_row, std::min(max_rows, op.hidden - next_row), products);
+                }
+                dot(down, products);
                 const int32_t* to = group.tokens == nullptr ? nullptr : group.tokens + first;
                 float* sums = group.tokens == nullptr ? scratch.sums + first * rows : scratch.sums;
                 isa_.add_scaled_rows(scratch.results, group.weights + first, to, count, rows, sums, rows);

@@ -124,6 +124,30 @@ TEST_P(CpuDense, Fp8InBlocksOfEverySize) {
     }
 }
 
+TEST_P(CpuDense, Fp8ThatIsNoNumberStaysSo) {
+    constexpr int64_t kRows = 6, kCols = 256, kBadRow = 2;
+    const std::vector<float> scales(kCols / 128, 1.0f);
+    for (const WeightType type : {WeightType::f8_e4m3, WeightType::f8_e4m3_blocks}) {
+        for (int64_t bad = 0; bad < kCols; ++bad) {
+            std::vector<std::byte> codes(kRows * kCols, std::byte{0xb8});
+            codes[static_cast<size_t>(kBadRow * kCols + bad)] = bad % 2 == 0 ? std::byte{0x7f} : std::byte{0xff};
+            const Matrix w{type, codes.data(), kRows, kCols, 1, reinterpret_cast<const std::byte*>(scales.data())};
+            for (const int tokens : {1, 40}) {  // read in place, and unpacked
+                const std::vector<float> x(static_cast<size_t>(tokens * kCols), 1.0f);
+                std::vector<float> y(static_cast<size_t>(tokens * kRows));
+                const MatmulTarget target = {.w = w, .y = y.data(), .y_stride = kRows};
+                one_thread_->matmul(x.data(), tokens, {&target, 1});
+                for (size_t i = 0; i < y.size(); ++i) {
+                    if (i % kRows == kBadRow)
+                        ASSERT_TRUE(std::isnan(y[i])) << "column " << bad << ", value " << i;
+                    else
+                        ASSERT_EQ(y[i], -kCols) << "column " << bad << ", value " << i;
+                }
+            }
+        }
+    }
+}
+
 struct MoeShape {
     WeightType type;
     int hidden, experts, top_k, ff, shared_ff;

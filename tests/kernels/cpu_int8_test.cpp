@@ -149,6 +149,25 @@ TEST_P(CpuInt8, WhatIsNotFiniteStaysSo) {
     }
 }
 
+TEST_P(CpuInt8, ScalesThatAreNoNumbersStaySo) {
+    constexpr int64_t kRows = 5, kCols = 128, kBadRow = 3;
+    const std::vector<float> x(static_cast<size_t>(kCols), 1.0f);
+    for (const std::byte bad : {std::byte{0x7f}, std::byte{0xff}}) {
+        const auto expect_bad_row = [&](const Matrix& w) {
+            const std::vector<float> y = multiply(*one_thread_, w, x, 1);
+            for (int64_t r = 0; r < kRows; ++r)
+                EXPECT_EQ(std::isnan(y[static_cast<size_t>(r)]), r == kBadRow) << weight_type_spec(w.type).name << r;
+        };
+        std::vector<std::byte> codes(kRows * kCols / 2, std::byte{0x22});
+        std::vector<std::byte> scales(kRows * kCols / 16, std::byte{0x38});
+        scales[kBadRow * kCols / 16 + 2] = bad;
+        expect_bad_row({WeightType::nvfp4_apart, codes.data(), kRows, kCols, 1, scales.data()});
+        std::vector<std::byte> blocks(kRows * kCols / 64 * 36, std::byte{0x22});
+        blocks[(kBadRow * kCols / 64 + 1) * 36 + 3] = bad;
+        expect_bad_row({WeightType::nvfp4, blocks.data(), kRows, kCols});
+    }
+}
+
 void PrintTo(const Variant& variant, std::ostream* out) { *out << variant.name; }
 
 INSTANTIATE_TEST_SUITE_P(Variants, CpuInt8, testing::ValuesIn(kVariants),

@@ -177,7 +177,8 @@ void unpack(const std::byte* weights, const std::byte* block_scales, int64_t cou
 
 }  // namespace
 
-void dot_f32(const DotProducts& op) { dot<F32Row>(op); }
+// What few tokens meet was not unpacked for them.
+void dot_f32(const DotProducts& op) { op.tokens <= kTile ? dot<F32RowOf<true>>(op) : dot<F32Row>(op); }
 void dot_f16(const DotProducts& op) { dot<F16Row>(op); }
 void dot_bf16(const DotProducts& op) { dot<Bf16Row>(op); }
 void dot_q8_0(const DotProducts& op) { dot<Q8_0Row>(op); }

@@ -14,8 +14,10 @@
 
 namespace octavo::OCTAVO_ISA {
 
-struct F32Row {
-    static constexpr bool kStreams = false;
+// Unpacked, in a cache; or as a file has them.
+template <bool streams>
+struct F32RowOf {
+    static constexpr bool kStreams = streams;
     static constexpr int kStep = kLanes;
     static constexpr int kStepBytes = kLanes * 4;
     struct Scale {};
@@ -25,6 +27,8 @@ struct F32Row {
     }
     static VecF load_tail(const std::byte* step, int n) { return load_first(reinterpret_cast<const float*>(step), n); }
 };
+
+using F32Row = F32RowOf<false>;
 
 template <VecF (*Load)(const uint16_t*)>
 struct HalfRow {

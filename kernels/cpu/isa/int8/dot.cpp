@@ -92,21 +92,29 @@ inline VecF add_step(const StepRows& step, const Int8Block* x, VecF total) {
 }
 
 // Asks for the weights of a product in the order of memory, a group of rows before they are read: many short streams
-// hide from the hardware that they make one long one.
+// hide from the hardware that they make one long one. While the last group is read, for what comes after it.
 class Fetch {
   public:
-    Fetch(const DotProducts& op, int group_rows) : next_(op.w), end_(op.w + op.rows * op.row_bytes) {
+    Fetch(const DotProducts& op, int group_rows)
+        : next_(op.w), end_(op.w + op.rows * op.row_bytes), after_(op.next_w), after_bytes_(op.next_bytes) {
         lines(group_rows * op.row_bytes);
     }
     void lines(int64_t bytes) {
-        const std::byte* to = next_ + bytes < end_ ? next_ + bytes : end_;
+        const int64_t left = end_ - next_;
+        const std::byte* to = next_ + (bytes < left ? bytes : left);
         for (; next_ < to; next_ += kCacheLine) __builtin_prefetch(next_);
+        if (next_ < end_) return;
+        next_ = after_;
+        end_ = after_ + after_bytes_;
+        after_bytes_ = 0;
     }
 
   private:
     static constexpr int64_t kCacheLine = 64;
     const std::byte* next_;
     const std::byte* end_;
+    const std::byte* after_;
+    int64_t after_bytes_;
 };
 
 // y = scale * sums, or +=.
