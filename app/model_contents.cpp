@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "app/text_file.h"
 #include "models/bundled/bundled.h"
 #include "models/chat/tools.h"
 #include "models/gguf/checkpoint.h"
@@ -15,6 +14,8 @@
 
 namespace octavo {
 namespace {
+
+constexpr size_t kMaxConfigBytes = 4 << 20;
 
 ModelContents from_gguf(GgufCheckpoint checkpoint) {
     ModelContents contents;
@@ -31,10 +32,11 @@ ModelContents from_gguf(GgufCheckpoint checkpoint) {
 
 // The keys of config.json, nested ones with dots.
 Result<std::vector<MetadataLine>> read_config(const std::filesystem::path& folder) {
-    const Result<std::string> text = read_text_file(folder / "config.json");
+    const auto text = read_text(folder, "config.json", kMaxConfigBytes);
     if (!text) return text.error();
-    if (nests_too_deeply(*text)) return Error{ErrorKind::input, "config.json nests too deeply."};
-    const nlohmann::json config = nlohmann::json::parse(*text, nullptr, false);
+    if (!*text) return Error{ErrorKind::input, "the folder has no config.json; fetch it too"};
+    if (nests_too_deeply(**text)) return Error{ErrorKind::input, "config.json nests too deeply."};
+    const nlohmann::json config = nlohmann::json::parse(**text, nullptr, false);
     if (!config.is_object()) return Error{ErrorKind::input, "config.json is not a JSON object."};
     const nlohmann::json flat = config.flatten();  // "/text_config/hidden_size": 384
     std::vector<MetadataLine> lines;
@@ -71,17 +73,17 @@ Result<ModelContents> read_model_contents(const std::filesystem::path& path) {
 }
 
 bool can_decode(const ModelContents& contents, const StoredTensor& tensor) {
-    return stored_rows(contents.tensors, tensor).has_value();
+    return tensor.weight != nullptr || static_cast<bool>(stored_rows(contents.tensors, tensor));
 }
 
 Result<DecodedTensor> decode_tensor(const ModelContents& contents, const StoredTensor& tensor) {
-    const std::optional<Matrix> rows = stored_rows(contents.tensors, tensor);
-    if (!rows)
-        return Error{ErrorKind::input, fmt::format("Tensor {} has the type {}, which this version cannot decode.",
-                                                   tensor.name, tensor.type_name)};
-    DecodedTensor decoded{tensor.shape, std::vector<float>(static_cast<size_t>(rows->rows * rows->cols))};
-    if (!decoded.shape.empty()) decoded.shape.back() = rows->cols;
-    rows->decode_rows(0, rows->rows, decoded.values.data());
+    const Result<StoredRows> stored = stored_rows(contents.tensors, tensor);
+    if (!stored) return stored.error();
+    const Matrix& rows = stored->rows;
+    DecodedTensor decoded{tensor.shape, std::vector<float>(static_cast<size_t>(rows.rows * rows.cols)), {}};
+    if (!decoded.shape.empty()) decoded.shape.back() = rows.cols;
+    decode(*stored, decoded.values.data());
+    for (const StoredTensor* scales : stored->scales) decoded.scales.push_back(scales->name);
     return decoded;
 }
 

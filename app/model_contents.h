@@ -32,12 +32,13 @@ Result<ModelContents> read_model_contents(const std::filesystem::path& path);
 struct DecodedTensor {
     std::vector<int64_t> shape;  // as stored, but that a byte of two codes counts as two
     std::vector<float> values;
+    std::vector<std::string> scales;  // names of other tensors whose scales are in the values
 };
 
-// Whether decode_tensor can do it.
+// Whether this version knows the tensor's type.
 bool can_decode(const ModelContents& contents, const StoredTensor& tensor);
-// Every value of a tensor as float32, with scales of blocks, without factors of whole tensors (they are tensors of
-// their own). ErrorKind::input where its type cannot be decoded.
+// Every value of a tensor as float32, times the scales that the file keeps beside it. ErrorKind::input where the type
+// cannot be decoded, or the scales do not fit.
 Result<DecodedTensor> decode_tensor(const ModelContents& contents, const StoredTensor& tensor);
 
 }  // namespace octavo

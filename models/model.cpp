@@ -6,6 +6,7 @@
 
 #include "models/gguf/checkpoint.h"
 #include "models/model_sources.h"
+#include "models/safetensors/checkpoint.h"
 
 namespace octavo {
 namespace {
@@ -37,6 +38,8 @@ Result<ModelText> read_text(const std::filesystem::path& folder) {
     ModelText text;
     text.source = folder.string();
     if (Status status = read_folder_text(folder, 0, text); !status) return status.error();
+    if (text.tokenizer) return text;  // without weights too
+    if (Status status = check_checkpoint_folder(folder); !status) return status.error();
     return text;
 }
 

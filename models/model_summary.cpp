@@ -7,10 +7,12 @@
 #include <string_view>
 #include <system_error>
 
+#include "kernels/base/memory_platform.h"
 #include "models/gguf/file_type.h"
 #include "models/gguf/header_file.h"
 #include "models/hybrid/weights_reader.h"
 #include "models/safetensors/checkpoint.h"
+#include "models/safetensors/header.h"
 #include "models/tensors/quote_name.h"
 
 namespace octavo {
@@ -169,6 +171,19 @@ Result<ModelSummary> summarise_safetensors(const fs::path& folder) {
         summary.description = std::move(*description);
     } else {
         summary.problem = description.error().message;
+        return summary;
+    }
+    const Result<std::vector<std::string>> files = weight_files(folder);
+    if (!files) return files.error();
+    for (const std::string& file : *files) {
+        if (is_missing(folder, file)) {
+            summary.missing_file = file;
+            return summary;
+        }
+        const Result<MappedFile> mapped = MappedFile::open(folder / file);
+        if (!mapped) return mapped.error();
+        if (const auto tensors = parse_safetensors(mapped->bytes()); !tensors)
+            return Error{ErrorKind::input, fmt::format("{}: {}", file, tensors.error().message)};
     }
     return summary;
 }

@@ -42,6 +42,7 @@ struct ModelSummary {
     int64_t draft_bytes = 0;   // of draft (MTP) blocks
     int64_t vision_bytes = 0;  // of vision tensors inside the file
     std::vector<std::string> unsupported_types;
+    std::string missing_file;  // of a folder, the first that is not there
 
     std::optional<HybridDescription> description;  // absent: not of the hybrid family, or `problem` says why
     std::string problem;                           // a fragment of a sentence

@@ -142,12 +142,15 @@ int write_tensor(const Options& options, const ModelContents& contents) {
     if (!decoded) return fail(decoded.error());
     const Status written = write_npy(options.output, decoded->shape, decoded->values);
     if (!written) return fail(written.error());
-    print_result(options.json, fmt::format("{}: {} {} as float32\n", options.output, printable_line(tensor.name),
-                                           shape_text(decoded->shape)));
-    return finish(
-        options.json,
-        nlohmann::json{
-            {"tensor", tensor.name}, {"type", tensor.type_name}, {"shape", decoded->shape}, {"file", options.output}});
+    std::string text =
+        fmt::format("{}: {} {} as float32", options.output, printable_line(tensor.name), shape_text(decoded->shape));
+    for (const std::string& scales : decoded->scales) text += fmt::format(", times {}", printable_line(scales));
+    print_result(options.json, text + "\n");
+    return finish(options.json, nlohmann::json{{"tensor", tensor.name},
+                                               {"type", tensor.type_name},
+                                               {"shape", decoded->shape},
+                                               {"scales", decoded->scales},
+                                               {"file", options.output}});
 }
 
 int run(const Options& options) {
@@ -158,7 +161,8 @@ int run(const Options& options) {
     if (!options.tensor.empty()) return write_tensor(options, *contents);
     const Verdict verdict = judge(options, *contents);
     print_all(options, *contents, verdict);
-    return finish(options.json, inspect_json(*contents, verdict));
+    // Of 200,000 tensors it takes 200 MB.
+    return options.json.wanted ? finish(options.json, inspect_json(*contents, verdict)) : 0;
 }
 
 }  // namespace

@@ -72,6 +72,9 @@ Judgement judge(const FoundModel& found, const ModelSummary& summary) {
                             "and qwen35.",
                             summary.architecture.empty() ? "not named" : printable_line(summary.architecture))};
     if (!is_whole(found, summary)) return {ModelVerdict::incomplete, found.incomplete};
+    if (!summary.missing_file.empty())
+        return {ModelVerdict::incomplete, fmt::format("Its file {} is missing: fetch it into the same folder.",
+                                                      printable_line(summary.missing_file))};
     if (summary.file_bytes < summary.whole_bytes)
         return {ModelVerdict::incomplete,
                 fmt::format("It is cut off: {} of {} are there. Wait for the download to end, or fetch it again.",

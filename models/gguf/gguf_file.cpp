@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "models/gguf/tensor_type.h"
+#include "models/tensors/foreign_file.h"
 #include "models/tensors/quote_name.h"
 
 namespace octavo {
@@ -72,10 +73,13 @@ struct Counts {
     uint64_t keys = 0;
 };
 
-Result<Counts> read_counts(Cursor& cursor) {
+Result<Counts> read_counts(Cursor& cursor, std::span<const std::byte> file) {
     const auto magic = cursor.take(4);
     if (!magic) return bad("the file ends inside the magic number; it is empty or cut off");
-    if (std::memcmp(magic->data(), "GGUF", 4) != 0) return bad("the magic number is not GGUF; this is no GGUF file");
+    if (std::memcmp(magic->data(), "GGUF", 4) != 0) {
+        const std::string_view kind = foreign_file(file);
+        return kind.empty() ? bad("the magic number is not GGUF; this is no GGUF file") : bad("it is {}", kind);
+    }
     const auto version = cursor.read<uint32_t>();
     if (!version) return bad("the file ends inside the version number");
     if (*version != kVersion) {
@@ -320,7 +324,7 @@ uint64_t GgufHeader::file_bytes() const {
 
 Result<GgufHeader> parse_gguf_header(std::span<const std::byte> bytes) {
     Cursor cursor(bytes);
-    const Result<Counts> counts = read_counts(cursor);
+    const Result<Counts> counts = read_counts(cursor, bytes);
     if (!counts) return counts.error();
     Result<GgufMetadata> metadata = read_metadata(cursor, bytes, counts->keys);
     if (!metadata) return metadata.error();

@@ -21,15 +21,6 @@ Error in_file(std::string_view file, const Error& error) {
     return {error.kind, fmt::format("{}: {}", file, error.message)};
 }
 
-Result<std::vector<std::string>> weight_files(const std::filesystem::path& folder) {
-    const auto index = read_text(folder, kIndex, kMaxIndexBytes);
-    if (!index) return index.error();
-    if (!*index) return std::vector<std::string>{std::string(kSingle)};
-    Result<std::vector<std::string>> files = parse_safetensors_index(**index);
-    if (!files) return in_file(kIndex, files.error());
-    return files;
-}
-
 struct FolderKind {
     bool checkpoint = false;
     std::string gguf;  // the first by name; empty: none
@@ -60,11 +51,31 @@ Status check_checkpoint_folder(const std::filesystem::path& folder) {
                  fmt::format("it is a folder of GGUF files; name one of them, such as {}", quote_name(kind.gguf))};
 }
 
+bool is_missing(const std::filesystem::path& folder, const std::string& file) {
+    std::error_code error;
+    return std::filesystem::status(folder / file, error).type() == std::filesystem::file_type::not_found;
+}
+
+Result<std::vector<std::string>> weight_files(const std::filesystem::path& folder) {
+    const auto index = read_text(folder, kIndex, kMaxIndexBytes);
+    if (!index) return index.error();
+    if (!*index && !is_missing(folder, std::string(kSingle))) return std::vector<std::string>{std::string(kSingle)};
+    if (!*index) {
+        return Error{ErrorKind::input,
+                     fmt::format("the folder has neither {} nor {}; fetch what is missing", kSingle, kIndex)};
+    }
+    Result<std::vector<std::string>> files = parse_safetensors_index(**index);
+    if (!files) return in_file(kIndex, files.error());
+    return files;
+}
+
 Result<SafetensorsCheckpoint> open_safetensors(const std::filesystem::path& folder) {
     const Result<std::vector<std::string>> files = weight_files(folder);
     if (!files) return files.error();
     SafetensorsCheckpoint checkpoint;
     for (const std::string& file : *files) {
+        if (is_missing(folder, file))
+            return Error{ErrorKind::input, fmt::format("its file {} is missing; fetch it into the folder", file)};
         Result<MappedFile> opened = MappedFile::open(folder / file);
         if (!opened) return opened.error();
         auto mapped = std::make_shared<const MappedFile>(std::move(*opened));

@@ -24,7 +24,11 @@ struct SafetensorsCheckpoint {
 // Whether the folder holds a checkpoint at all; says what else it holds where people take it for one.
 Status check_checkpoint_folder(const std::filesystem::path& folder);
 
-// model.safetensors, or the files that model.safetensors.index.json names.
+// model.safetensors, or the files that model.safetensors.index.json names; they may be missing.
+Result<std::vector<std::string>> weight_files(const std::filesystem::path& folder);
+bool is_missing(const std::filesystem::path& folder, const std::string& file);
+
+// All of those files.
 Result<SafetensorsCheckpoint> open_safetensors(const std::filesystem::path& folder);
 
 // A text file of the folder; no value where it does not exist. Files above `limit` bytes are refused.

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 
+#include "models/tensors/foreign_file.h"
 #include "models/tensors/quote_name.h"
 
 namespace octavo {
@@ -241,6 +242,7 @@ Result<std::vector<StoredTensor>> parse_safetensors(std::span<const std::byte> b
     std::memcpy(&header_bytes, bytes.data(), sizeof header_bytes);
     const auto rest = bytes.subspan(sizeof header_bytes);
     if (header_bytes > rest.size() || header_bytes > kMaxHeaderBytes) {
+        if (const std::string_view kind = foreign_file(bytes); !kind.empty()) return bad("it is {}", kind);
         return bad("the header claims {} bytes; the file has {} and at most {} are accepted", header_bytes, rest.size(),
                    kMaxHeaderBytes);
     }

@@ -195,6 +195,35 @@ TEST(Library, HubCachesNameRepositoriesAndListSharedFilesOnce) {
     EXPECT_EQ(library.models[2].verdict, ModelVerdict::usable) << library.models[2].problem;
 }
 
+TEST(Library, FoldersOfSafetensorsAreLookedThroughForWhatIsMissing) {
+    const auto source = test::shared_path("fixtures/checkpoints/hf-qwen35moe");
+    if (!source) GTEST_SKIP() << source.error().message;
+    const TemporaryFolder folder;
+    for (const char* name : {"cut", "index", "pointer", "shard", "whole"}) {
+        fs::create_directories(folder / name);
+        for (const char* file : {"config.json", "model.safetensors"})
+            fs::copy_file(*source / file, folder / name / file);
+    }
+    fs::resize_file(folder / "cut/model.safetensors", fs::file_size(folder / "cut/model.safetensors") - 1);
+    fs::rename(folder / "index/model.safetensors", folder / "index/model-00001-of-00002.safetensors");
+    write_text(folder / "pointer/model.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:0\n");
+    write_text(folder / "shard/model.safetensors.index.json",
+               R"({"weight_map": {"a": "model.safetensors", "b": "model-2.safetensors"}})");
+    const ModelLibrary library = read(folder.path());
+    ASSERT_EQ(names(library), (Names{"cut", "index", "pointer", "shard", "whole"}));
+    const std::pair<ModelVerdict, const char*> want[] = {
+        {ModelVerdict::broken, "model.safetensors: tensor "},
+        {ModelVerdict::broken, "neither model.safetensors nor model.safetensors.index.json"},
+        {ModelVerdict::broken, "it is a Git LFS pointer"},
+        {ModelVerdict::incomplete, "Its file model-2.safetensors is missing"},
+        {ModelVerdict::usable, ""}};
+    for (size_t i = 0; i < std::size(want); ++i) {
+        const LibraryModel& model = library.models[i];
+        EXPECT_EQ(model.verdict, want[i].first) << model.name;
+        EXPECT_NE(model.problem.find(want[i].second), std::string::npos) << model.name << ": " << model.problem;
+    }
+}
+
 TEST(Library, OllamaManifestsLeadToBlobsAndNowhereElse) {
     const TemporaryFolder folder;
     const std::string hex(64, 'a');

@@ -10,6 +10,7 @@
 #include "models/hybrid/config_reader.h"
 #include "models/hybrid/weights_reader.h"
 #include "models/safetensors/header.h"
+#include "models/tensors/stored_rows.h"
 
 namespace {
 
@@ -20,12 +21,24 @@ constexpr std::string_view kConfig = R"({"model_type":"qwen3_5_moe_text","vocab_
     "linear_conv_kernel_dim":4,"num_experts":6,"num_experts_per_tok":2,"moe_intermediate_size":24,
     "shared_expert_intermediate_size":32,"max_position_embeddings":4096,"rope_theta":1e7})";
 constexpr size_t kDataBytes = 520'000;
+constexpr int64_t kMostDecoded = 1 << 16;  // values of a tensor; more would only take time
+
+// As `inspect` decodes them.
+void decode_tensors(const octavo::TensorStore& store) {
+    for (const octavo::StoredTensor& tensor : store.tensors()) {
+        const auto stored = octavo::stored_rows(store, tensor);
+        if (!stored || stored->rows.rows * stored->rows.cols > kMostDecoded) continue;
+        std::vector<float> values(static_cast<size_t>(stored->rows.rows * stored->rows.cols));
+        octavo::decode(*stored, values.data());
+    }
+}
 
 void read_weights(std::span<const std::byte> file) {
     auto tensors = octavo::parse_safetensors(file);
     if (!tensors) return;
     octavo::TensorStore store;
     if (!store.add(std::move(*tensors))) return;
+    decode_tensors(store);
     const auto description = octavo::read_hybrid_config(kConfig);
     for (const auto* names : {&octavo::hf_multimodal_tensor_names(), &octavo::hf_text_tensor_names()}) {
         (void)octavo::read_hybrid_weights(*description, store, *names, "num_hidden_layers");

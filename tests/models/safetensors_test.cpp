@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <span>
+
+#include "models/gguf/gguf_file.h"
 
 namespace octavo {
 namespace {
@@ -52,6 +55,39 @@ TEST(Safetensors, RefusesBrokenHeaders) {
     EXPECT_EQ(failure(R"({"a":3})", 0), "the header is not a JSON object of tensors");
     EXPECT_NE(failure(std::string(100000, '['), 0), "accepted");
     EXPECT_NE(failure("{\"a\xff\":{}}", 0).find("not valid JSON"), std::string::npos);
+}
+
+TEST(Safetensors, NamesWhatIsNoModel) {
+    const std::pair<const char*, const char*> files[] = {
+        {"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", "it is a Git LFS pointer"},
+        {"\n<!DOCTYPE html><html><body>Sign in</body></html>", "it is a web page"},
+        {"<HTML><body>404</body></HTML>", "it is a web page"},
+        {R"({"error":"Repository not found"})", "it is JSON"},
+        {"PK\x03\x04 archive/data.pkl", "it is a ZIP archive"},
+        {"anything else at all", "the header claims"}};
+    for (const auto& [text, words] : files) {
+        const auto bytes = std::as_bytes(std::span(text, std::strlen(text)));
+        EXPECT_TRUE(parse_safetensors(bytes).error().message.starts_with(words)) << text;
+        const std::string gguf = parse_gguf(bytes).error().message;
+        const bool known = !std::string_view(words).starts_with("the header");
+        EXPECT_TRUE(gguf.starts_with(known ? words : "the magic number is not GGUF")) << gguf;
+    }
+}
+
+TEST(Safetensors, HeadersHaveLimits) {
+    constexpr size_t kMostBytes = 64 << 20;
+    EXPECT_EQ(failure("{}" + std::string(kMostBytes - 2, ' '), 0), "accepted");
+    EXPECT_NE(failure("{}" + std::string(kMostBytes - 1, ' '), 0).find("the header claims 67108865 bytes"),
+              std::string::npos);
+    constexpr int kMostTensors = 1 << 18;
+    std::string header = "{";
+    for (int i = 0; i < kMostTensors; ++i)
+        header += "\"" + std::to_string(i) + R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)";
+    header.back() = '}';
+    EXPECT_EQ(failure(header, 0), "accepted");
+    header.back() = ',';
+    EXPECT_EQ(failure(header + R"("more":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})", 0),
+              "the header has more than 262144 tensors");
 }
 
 TEST(Safetensors, RefusesBrokenEntriesByTensor) {
