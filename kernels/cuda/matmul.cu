@@ -11,6 +11,7 @@ namespace {
 constexpr int kFewTokens = 4;
 constexpr int kWarps = 4;
 constexpr int kMaxTargets = 4;
+constexpr int kNvfp4Tiles = 2;  // of a block, where there are enough rows
 
 // Up to four matrices over the same x, in one launch.
 struct FewTokens {
@@ -34,11 +35,11 @@ __device__ const FewTokens::Target& target_of_block(const FewTokens& op) {
 }
 
 // Each warp: `rows` rows, all tokens.
-template <WeightType type, int rows, int tokens>
+template <WeightType type, bool look_always, int rows, int tokens>
 __device__ void few_rows(const FewTokens::Target& target, int64_t first_row, const float* x, int64_t x_stride) {
     const DeviceMatrix& w = target.w;
     float sums[rows][tokens];
-    row_dots<type>(w, first_row, x, x_stride, sums);
+    row_dots<type, look_always>(w, first_row, x, x_stride, sums);
     if (threadIdx.x % kWarp != 0) return;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
@@ -57,35 +58,41 @@ __global__ void __launch_bounds__(kWarps* kWarp) few_tokens_kernel(FewTokens op)
     const int64_t warp = (blockIdx.x - target.first_block) * kWarps + threadIdx.x / kWarp;
     if (warp * rows >= target.w.rows) return;
     with_weight_type<types>(target.w.type, [&](auto type) {
-        few_rows<decltype(type)::value, rows, tokens>(target, warp * rows, op.x, op.x_stride);
+        few_rows<decltype(type)::value, types != WeightTypes::small_floats, rows, tokens>(target, warp * rows, op.x,
+                                                                                          op.x_stride);
     });
 }
 
-// NVFP4 on tensor cores: a block to 16 rows.
-template <int tokens>
+// NVFP4 on tensor cores: a block to `tiles` times 16 rows.
+template <int tokens, int tiles>
 __global__ void __launch_bounds__(kWarps* kWarp) nvfp4_kernel(FewTokens op) {
     __shared__ nvfp4::Staged<kWarps, tokens> staged;
-    __shared__ float parts[kWarps][nvfp4::kRows][tokens];
+    __shared__ float parts[tiles][kWarps][nvfp4::kRows][tokens];
     const FewTokens::Target& target = target_of_block(op);
     const DeviceMatrix& w = target.w;
     const int warp = threadIdx.x / kWarp;
-    const int64_t first_row = (blockIdx.x - target.first_block) * nvfp4::kRows;
-    float sums[4] = {};
+    const int64_t first_row = (blockIdx.x - target.first_block) * nvfp4::kRows * tiles;
+    float sums[tiles][4] = {};
     nvfp4::add_chunks(
         static_cast<int>(w.cols / nvfp4::kColumns), warp, staged,
-        [&](int chunk) { return nvfp4::load_chunk(w, first_row, int64_t{chunk} * nvfp4::kColumns); },
+        [&](int chunk, int tile) {
+            return nvfp4::load_chunk(w, first_row + tile * nvfp4::kRows, int64_t{chunk} * nvfp4::kColumns);
+        },
         [&](int group, int token, float(&x)[8]) {
             inputs_at<true>(op.x + token * op.x_stride, int64_t{group} * 8, w.cols, x);
         },
         sums);
-    nvfp4::keep_sums(sums, parts[warp]);
+#pragma unroll
+    for (int tile = 0; tile < tiles; ++tile) nvfp4::keep_sums(sums[tile], parts[tile][warp]);
     __syncthreads();
-    const int token = threadIdx.x / nvfp4::kRows;
-    const int64_t row = first_row + threadIdx.x % nvfp4::kRows;
-    if (token >= tokens || row >= w.rows) return;
-    float* y = target.y + token * target.y_stride + row;
-    const float sum = nvfp4::total<kWarps>(parts, threadIdx.x % nvfp4::kRows, token);
-    *y = (target.accumulate ? *y : 0.0f) + w.scale * sum;
+    for (int i = threadIdx.x; i < tiles * nvfp4::kRows * tokens; i += blockDim.x) {
+        const int token = i / (tiles * nvfp4::kRows);
+        const int row = i % (tiles * nvfp4::kRows);
+        if (first_row + row >= w.rows) continue;
+        float* y = target.y + token * target.y_stride + first_row + row;
+        const float sum = nvfp4::total<kWarps>(parts[row / nvfp4::kRows], row % nvfp4::kRows, token);
+        *y = (target.accumulate ? *y : 0.0f) + w.scale * sum;
+    }
 }
 
 // The launch's blocks, each with `rows` rows.
@@ -98,12 +105,13 @@ unsigned share_out(FewTokens& op, int rows) {
     return static_cast<unsigned>(blocks);
 }
 
+template <int tiles>
 void launch_nvfp4(FewTokens op, int tokens, cudaStream_t stream) {
-    const unsigned grid = share_out(op, nvfp4::kRows);
-    if (tokens == 1) nvfp4_kernel<1><<<grid, kWarps * kWarp, 0, stream>>>(op);
-    if (tokens == 2) nvfp4_kernel<2><<<grid, kWarps * kWarp, 0, stream>>>(op);
-    if (tokens == 3) nvfp4_kernel<3><<<grid, kWarps * kWarp, 0, stream>>>(op);
-    if (tokens == 4) nvfp4_kernel<4><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    const unsigned grid = share_out(op, nvfp4::kRows * tiles);
+    if (tokens == 1) nvfp4_kernel<1, tiles><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    if (tokens == 2) nvfp4_kernel<2, tiles><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    if (tokens == 3) nvfp4_kernel<3, tiles><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    if (tokens == 4) nvfp4_kernel<4, tiles><<<grid, kWarps * kWarp, 0, stream>>>(op);
 }
 
 template <WeightTypes types, int rows>
@@ -160,7 +168,11 @@ void CudaBackend::matmul(const float* x, int tokens, std::span<const MatmulTarge
                                   std::all_of(op.targets, op.targets + op.count,
                                               [](const FewTokens::Target& t) { return nvfp4::reads(t.w); });
         if (tensor_cores) {
-            launch_nvfp4(op, tokens, stream_);
+            if (rows >= int64_t{multiprocessors_} * nvfp4::kRows * 16) {
+                launch_nvfp4<kNvfp4Tiles>(op, tokens, stream_);
+            } else {
+                launch_nvfp4<1>(op, tokens, stream_);
+            }
             launched();
             continue;
         }

@@ -40,76 +40,89 @@ bool scales_there(const Moe& op) {
 
 // ---- router ----
 
+// Numbers as keys in their order; 0: not a number, or chosen before.
+__device__ uint32_t key_of(float value) {
+    const uint32_t bits = __float_as_uint(value + 0.0f);  // minus 0 counts as 0
+    if (isnan(value)) return 0;
+    return (bits & 0x80000000u) != 0 ? ~bits : bits | 0x80000000u;
+}
+__device__ float number_of(uint32_t key) {
+    return __uint_as_float((key & 0x80000000u) != 0 ? key & 0x7fffffffu : ~key);
+}
+
 // A warp to a token. A tie goes to the lower index; a logit that is not a number is never chosen before one that is.
 __global__ void route_kernel(const float* logits, int tokens, int experts, int top_k, Choices to) {
+    extern __shared__ uint32_t keys[];  // [kWarps][experts]; a lane looks at every 32nd
     const int token = blockIdx.x * kWarps + threadIdx.x / kWarp;
     const int lane = threadIdx.x % kWarp;
     if (token >= tokens) return;
-    const float* l = logits + int64_t{token} * experts;
-    float best_so_far = 0;
-    int last = -1;  // chosen before: everything above (value, index) in the order
-    float last_value = 0;
+    uint32_t* const mine = keys + threadIdx.x / kWarp * experts;
+    for (int e = lane; e < experts; e += kWarp) mine[e] = key_of(logits[int64_t{token} * experts + e]);
+    int32_t* const chosen = to.expert + int64_t{token} * top_k;
+    float* const weights = to.weight + int64_t{token} * top_k;
+    float best_of_all = 0;
     float sum = 0;
     for (int rank = 0; rank < top_k; ++rank) {
-        float value = -INFINITY;
-        int index = experts;
+        unsigned long long best = 0;  // key, then the index, the lower the larger
         for (int e = lane; e < experts; e += kWarp) {
-            const bool open = last < 0 || l[e] < last_value || (l[e] == last_value && e > last);
-            if (open && (index == experts || l[e] > value)) value = l[e], index = e;
+            best = max(best, static_cast<unsigned long long>(mine[e]) << 32 | ~static_cast<uint32_t>(e));
         }
 #pragma unroll
-        for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-            const float other = __shfl_xor_sync(kAllLanes, value, offset);
-            const int other_index = __shfl_xor_sync(kAllLanes, index, offset);
-            const bool better =
-                other_index < experts && (index == experts || other > value || (other == value && other_index < index));
-            if (better) value = other, index = other_index;
-        }
-        if (index == experts) index = 0, value = -INFINITY;  // only numbers that are none are left
-        if (rank == 0) best_so_far = value;
-        const float weight = expf(value - best_so_far);
+        for (int offset = kWarp / 2; offset > 0; offset /= 2)
+            best = max(best, __shfl_xor_sync(kAllLanes, best, offset));
+        const auto key = static_cast<uint32_t>(best >> 32);  // 0: only what is not a number is left
+        const int index = key == 0 ? 0 : static_cast<int>(~static_cast<uint32_t>(best));
+        const float value = key == 0 ? -INFINITY : number_of(key);
+        if (rank == 0) best_of_all = value;
+        const float weight = expf(value - best_of_all);
         sum += weight;
-        if (lane == 0) {
-            to.expert[int64_t{token} * top_k + rank] = index;
-            to.weight[int64_t{token} * top_k + rank] = weight;
-        }
-        last = index;
-        last_value = value;
+        if (key != 0 && lane == index % kWarp) mine[index] = 0;
+        if (lane == rank % kWarp) chosen[rank] = index, weights[rank] = weight;
     }
-    __syncwarp();
-    for (int rank = lane; rank < top_k; rank += kWarp) to.weight[int64_t{token} * top_k + rank] /= sum;
+    for (int rank = lane; rank < top_k; rank += kWarp) weights[rank] /= sum;
 }
 
 // ---- many tokens ----
 
-// Entries (token, rank) in the order of their experts: starts[experts + 1], and of each entry its token and its slot
-// token * top_k + rank. One block; a thread finds the entries of one expert in the order of tokens.
-__global__ void group_kernel(const int32_t* chosen, int entries, int experts, int top_k, int32_t* starts,
-                             int32_t* tokens, int32_t* slots) {
-    extern __shared__ int32_t counts[];  // [experts]
-    for (int e = threadIdx.x; e < experts; e += blockDim.x) {
-        int32_t count = 0;
-        for (int i = 0; i < entries; ++i) count += chosen[i] == e;
-        counts[e] = count;
+// Calls found(entry, whether it chose the expert, the lanes whose entries did) in every lane of the warp, 32 entries at
+// a time.
+template <class Found>
+__device__ void for_entries_of(int expert, const int32_t* chosen, int entries, Found&& found) {
+#pragma unroll 4
+    for (int first = 0; first < entries; first += kWarp) {
+        const int entry = first + static_cast<int>(threadIdx.x) % kWarp;
+        const bool here = entry < entries && chosen[entry] == expert;
+        found(entry, here, __ballot_sync(kAllLanes, here));
     }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        int32_t at = 0;
-        for (int e = 0; e < experts; ++e) {
-            starts[e] = at;
-            at += counts[e];
-        }
-        starts[experts] = at;
-    }
-    __syncthreads();
-    for (int e = threadIdx.x; e < experts; e += blockDim.x) {
-        int32_t at = starts[e];
-        for (int i = 0; i < entries; ++i) {
-            if (chosen[i] != e) continue;
-            tokens[at] = i / top_k;
-            slots[at++] = i;
-        }
-    }
+}
+
+// Entries of each expert, a warp to an expert.
+__global__ void count_kernel(const int32_t* chosen, int entries, int experts, int32_t* counts) {
+    const int expert = blockIdx.x * kWarps + threadIdx.x / kWarp;
+    if (expert >= experts) return;
+    int count = 0;
+    for_entries_of(expert, chosen, entries, [&](int, bool, unsigned all) { count += __popc(all); });
+    if (threadIdx.x % kWarp == 0) counts[expert] = count;
+}
+
+// Entries (token, rank) in the order of their experts, of each in the order of tokens: starts[experts + 1], and of each
+// entry its token and its slot token * top_k + rank. A warp to an expert.
+__global__ void group_kernel(const int32_t* chosen, int entries, int experts, int top_k, const int32_t* counts,
+                             int32_t* starts, int32_t* tokens, int32_t* slots) {
+    const int expert = blockIdx.x * kWarps + threadIdx.x / kWarp;
+    const int lane = threadIdx.x % kWarp;
+    if (expert >= experts) return;
+    int before = 0;
+    for (int e = lane; e < expert; e += kWarp) before += counts[e];
+#pragma unroll
+    for (int offset = kWarp / 2; offset > 0; offset /= 2) before += __shfl_xor_sync(kAllLanes, before, offset);
+    if (lane == 0) starts[expert] = before;
+    if (lane == 0 && expert == experts - 1) starts[experts] = entries;
+    for_entries_of(expert, chosen, entries, [&](int entry, bool here, unsigned all) {
+        const int at = before + __popc(all & ((1u << lane) - 1));
+        if (here) tokens[at] = entry / top_k, slots[at] = entry;
+        before += __popc(all);
+    });
 }
 
 __global__ void silu_product_kernel(float* gate, const float* up, int64_t count) {
@@ -153,7 +166,7 @@ class Parts {
 
 struct Scratch {
     Choices choices;
-    int32_t *starts, *tokens, *slots;
+    int32_t *counts, *starts, *tokens, *slots;
     float *gate, *up;         // [entries][ff]; also of the shared block
     float *results, *shared;  // [entries][hidden], [T][hidden]
     uint16_t* factors;        // of x [T][hidden], then of the inner values [entries][ff]
@@ -169,6 +182,7 @@ struct Scratch {
         if (op.tokens <= kFewTokens) {
             gate = parts.take<float>(op.tokens * (op.top_k + 1) * std::max(expert_ff, shared_ff));
         } else {
+            counts = parts.take<int32_t>(experts);
             starts = parts.take<int32_t>(experts + 1);
             tokens = parts.take<int32_t>(entries);
             slots = parts.take<int32_t>(entries);
@@ -242,9 +256,10 @@ void many_tokens(const Moe& op, int top_k, const Scratch& s, bool float32, cudaS
     const int entries = op.tokens * top_k;
     if (top_k > 0) {
         const Blocks blocks = blocks_of(op.experts, op.expert_scales);
-        const auto threads = static_cast<unsigned>(std::min(1024, ceil_div(experts, kWarp) * kWarp));
-        group_kernel<<<1, threads, static_cast<size_t>(experts) * sizeof(int32_t), stream>>>(
-            s.choices.expert, entries, experts, top_k, s.starts, s.tokens, s.slots);
+        const auto grid = static_cast<unsigned>(ceil_div(experts, kWarps));
+        count_kernel<<<grid, kWarps * kWarp, 0, stream>>>(s.choices.expert, entries, experts, s.counts);
+        group_kernel<<<grid, kWarps * kWarp, 0, stream>>>(s.choices.expert, entries, experts, top_k, s.counts, s.starts,
+                                                          s.tokens, s.slots);
         Gemm grouped = shape;
         grouped.groups = experts;
         grouped.group_bytes = blocks.distance;
@@ -280,8 +295,10 @@ void CudaBackend::moe(const Moe& op) {
     if (base == nullptr) return;
     const Scratch parts(sized, base);
     if (top_k > 0) {
-        route_kernel<<<static_cast<unsigned>(ceil_div(op.tokens, kWarps)), kWarps * kWarp, 0, stream_>>>(
-            op.router_logits, op.tokens, experts, top_k, parts.choices);
+        const auto blocks = static_cast<unsigned>(ceil_div(op.tokens, kWarps));
+        const auto shared_bytes = static_cast<size_t>(kWarps * experts) * sizeof(uint32_t);
+        route_kernel<<<blocks, kWarps * kWarp, shared_bytes, stream_>>>(op.router_logits, op.tokens, experts, top_k,
+                                                                        parts.choices);
     }
     if (op.tokens <= kFewTokens) {
         few_tokens(op, top_k, parts, {multiprocessors_, !float32_ && compute_capability_ >= 80}, stream_);

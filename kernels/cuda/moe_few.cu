@@ -103,7 +103,8 @@ void launch_down(const FewTokensMoe& op, cudaStream_t stream) {
 constexpr int kGateWarps = 4;  // and as many for `up`
 constexpr int kDownWarps = 16;
 
-__global__ void __launch_bounds__(2 * kGateWarps * kWarp) nvfp4_gate_up_kernel(FewTokensMoe op) {
+// inner = silu(gate x) * (up x) * the slot's weight * the scale of its down matrix. All blocks of a token run at once.
+__global__ void __launch_bounds__(2 * kGateWarps * kWarp, 3) nvfp4_gate_up_kernel(FewTokensMoe op) {
     __shared__ nvfp4::Staged<kGateWarps, 1> staged;
     __shared__ float parts[2][kGateWarps][nvfp4::kRows][1];
     const int64_t token = blockIdx.z;
@@ -113,24 +114,25 @@ __global__ void __launch_bounds__(2 * kGateWarps * kWarp) nvfp4_gate_up_kernel(F
     const int64_t first_row = int64_t{blockIdx.x} * nvfp4::kRows;
     const DeviceMatrix w = matrix_of(op, which, token, slot);
     if (first_row >= w.rows) return;
-    float sums[4] = {};
+    const float up_scale = matrix_of(op, kUp, token, slot).scale;
+    const float factor = up_scale * matrix_of(op, kDown, token, slot).scale * weight_of(op, token, slot);
+    float sums[1][4] = {};
     nvfp4::add_chunks(
         op.hidden / nvfp4::kColumns, warp, staged,
-        [&](int chunk) { return nvfp4::load_chunk(w, first_row, int64_t{chunk} * nvfp4::kColumns); },
+        [&](int chunk, int) { return nvfp4::load_chunk(w, first_row, int64_t{chunk} * nvfp4::kColumns); },
         [&](int group, int, float(&x)[8]) {
             inputs_at<true>(op.x + token * op.hidden, int64_t{group} * 8, op.hidden, x);
         },
         sums);
-    nvfp4::keep_sums(sums, parts[which][warp]);
+    nvfp4::keep_sums(sums[0], parts[which][warp]);
     __syncthreads();
     const int row = threadIdx.x;
     if (row >= nvfp4::kRows || first_row + row >= w.rows) return;
-    const float g = w.scale * nvfp4::total<kGateWarps>(parts[kGate], row, 0);
-    const float u = matrix_of(op, kUp, token, slot).scale * nvfp4::total<kGateWarps>(parts[kUp], row, 0);
-    inner_row(op, token, slot)[first_row + row] = silu(g) * u;
+    const float g = w.scale * nvfp4::total<kGateWarps>(parts[kGate], row, 0);  // of a warp of `gate`
+    inner_row(op, token, slot)[first_row + row] = silu(g) * nvfp4::total<kGateWarps>(parts[kUp], row, 0) * factor;
 }
 
-// The matrices of all slots side by side are one, which takes their inputs weighted.
+// The matrices of all slots side by side are one.
 __global__ void __launch_bounds__(kDownWarps* kWarp) nvfp4_down_kernel(FewTokensMoe op) {
     __shared__ nvfp4::Staged<kDownWarps, 1> staged;
     __shared__ float parts[kDownWarps][nvfp4::kRows][1];
@@ -140,10 +142,10 @@ __global__ void __launch_bounds__(kDownWarps* kWarp) nvfp4_down_kernel(FewTokens
     const int expert_chunks = static_cast<int>(op.top_k > 0 ? op.experts.parts[kDown].cols / nvfp4::kColumns : 0);
     const int shared_chunks = static_cast<int>(op.has_shared ? op.shared.parts[kDown].cols / nvfp4::kColumns : 0);
     const auto slot_of = [&](int chunk) { return chunk < expert_chunks * op.top_k ? chunk / expert_chunks : op.top_k; };
-    float sums[4] = {};
+    float sums[1][4] = {};
     nvfp4::add_chunks(
         expert_chunks * op.top_k + shared_chunks, warp, staged,
-        [&](int chunk) {
+        [&](int chunk, int) {
             const int slot = slot_of(chunk);
             const int64_t column = int64_t{chunk - slot * expert_chunks} * nvfp4::kColumns;
             return nvfp4::load_chunk(matrix_of(op, kDown, token, slot), first_row, column);
@@ -153,12 +155,9 @@ __global__ void __launch_bounds__(kDownWarps* kWarp) nvfp4_down_kernel(FewTokens
             const int slot = slot_of(group / kGroups);
             const int64_t column = int64_t{group - slot * expert_chunks * kGroups} * 8;
             inputs_at<true>(inner_row(op, token, slot), column, 0, x);
-            const float weight = weight_of(op, token, slot) * matrix_of(op, kDown, token, slot).scale;
-#pragma unroll
-            for (float& value : x) value *= weight;
         },
         sums);
-    nvfp4::keep_sums(sums, parts[warp]);
+    nvfp4::keep_sums(sums[0], parts[warp]);
     __syncthreads();
     const int row = threadIdx.x;
     if (row >= nvfp4::kRows || first_row + row >= op.hidden) return;

@@ -66,30 +66,33 @@ __device__ inline void unpack(uint32_t codes, uint32_t scale, uint32_t (&pairs)[
     }
 }
 
-// sums[0], sums[1] += row g, token t: both parts of its inputs; sums[2], sums[3]: row g + 8.
-template <int tokens>
-__device__ inline void multiply(const Chunk& chunk, const uint4* staged, float (&sums)[4]) {
+// Of each tile, sums[0], sums[1] += row g, token t: both parts of its inputs; sums[2], sums[3]: row g + 8.
+template <int tokens, int tiles>
+__device__ inline void multiply(const Chunk (&chunks)[tiles], const uint4* staged, float (&sums)[tiles][4]) {
 #if __CUDA_ARCH__ >= 800
     const int lane = threadIdx.x % kWarp;
     const int part = min(lane / 4, 2 * tokens - 1);  // of the inputs; what is beyond the last is not looked at
-    uint32_t scales[2][2];                           // [half][16 codes]
+    uint32_t scales[tiles][2][2];                    // [tile][half][16 codes]
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const float2 both = floats_of(e4m3_pair(chunk.scales[half]));
-        scales[half][0] = pack_bf16(both.x * 0x1p110f, both.x * 0x1p110f);
-        scales[half][1] = pack_bf16(both.y * 0x1p110f, both.y * 0x1p110f);
+    for (int i = 0; i < 2 * tiles; ++i) {
+        const float2 both = floats_of(e4m3_pair(chunks[i / 2].scales[i % 2]));
+        scales[i / 2][i % 2][0] = pack_bf16(both.x * 0x1p110f, both.x * 0x1p110f);
+        scales[i / 2][i % 2][1] = pack_bf16(both.y * 0x1p110f, both.y * 0x1p110f);
     }
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
         const uint4 x = staged[(i * 2 * tokens + part) * 4 + lane % 4];
-        uint32_t low[4], high[4];
         const auto word = [&](const uint4& words) {
             return i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
         };
-        unpack(word(chunk.codes[0]), scales[0][i / 2], low);
-        unpack(word(chunk.codes[1]), scales[1][i / 2], high);
-        mma_bf16(sums, {low[0], high[0], low[1], high[1]}, x.x, x.y);
-        mma_bf16(sums, {low[2], high[2], low[3], high[3]}, x.z, x.w);
+#pragma unroll
+        for (int tile = 0; tile < tiles; ++tile) {
+            uint32_t low[4], high[4];
+            unpack(word(chunks[tile].codes[0]), scales[tile][0][i / 2], low);
+            unpack(word(chunks[tile].codes[1]), scales[tile][1][i / 2], high);
+            mma_bf16(sums[tile], {low[0], high[0], low[1], high[1]}, x.x, x.y);
+            mma_bf16(sums[tile], {low[2], high[2], low[3], high[3]}, x.z, x.w);
+        }
     }
 #endif
 }
@@ -100,18 +103,21 @@ struct Staged {
 };
 
 // Adds chunks [0, chunks) to the warp's sums: those that are its turn, of `warps` warps; it is number `warp` of them.
-// load(chunk) loads one; inputs(group, token, x) gives eight columns. All threads of the block stage inputs.
-template <int warps, int tokens, class Load, class Inputs>
+// load(chunk, tile) loads one; inputs(group, token, x) gives eight columns. All threads of the block stage inputs.
+template <int warps, int tokens, int tiles, class Load, class Inputs>
 __device__ void add_chunks(int chunks, int warp, Staged<warps, tokens>& staged, Load&& load, Inputs&& inputs,
-                           float (&sums)[4]) {
+                           float (&sums)[tiles][4]) {
     constexpr int kChunks = warps * kChunksAtOnce;
     constexpr int kGroups = kColumns / 8;  // of a chunk
     for (int first = 0; first < chunks; first += kChunks) {
-        Chunk mine[kChunksAtOnce];
+        Chunk mine[kChunksAtOnce][tiles];
 #pragma unroll
         for (int i = 0; i < kChunksAtOnce; ++i) {
             const int chunk = first + i * warps + warp;
-            if (chunk < chunks) mine[i] = load(chunk);
+#pragma unroll
+            for (int tile = 0; tile < tiles; ++tile) {
+                if (chunk < chunks) mine[i][tile] = load(chunk, tile);
+            }
         }
         if (first > 0) __syncthreads();
         const int groups = min(kChunks, chunks - first) * kGroups;
@@ -125,7 +131,7 @@ __device__ void add_chunks(int chunks, int warp, Staged<warps, tokens>& staged, 
 #pragma unroll
         for (int i = 0; i < kChunksAtOnce; ++i) {
             const int at = i * warps + warp;
-            if (first + at < chunks) multiply<tokens>(mine[i], staged.inputs + at * 32 * tokens, sums);
+            if (first + at < chunks) multiply<tokens, tiles>(mine[i], staged.inputs + at * 32 * tokens, sums);
         }
     }
 }
