@@ -136,7 +136,10 @@ struct Moe {
     int tokens = 0;
     int hidden = 0;
     int top_k = 0;
-    std::span<const FfnMatrices> experts;  // [E], of one shape; may be empty
+    std::span<const FfnMatrices> experts;  // [E], of one shape; may be empty. One that is absent adds nothing here
+    // [E] those of them that are absent above, in ordinary memory, and the others absent; empty: there are none. Read
+    // by a back end that works in two places alone (split_backend.h).
+    std::span<const FfnMatrices> host_experts = {};
     const FfnMatrices* shared = nullptr;   // may be nullptr
     const float* x = nullptr;              // [T][hidden]
     const float* router_logits = nullptr;  // [T][E]
@@ -170,6 +173,12 @@ class Backend {
         work();
     }
 
+    // Ordinary code between the operations, which works on shared memory: `work` begins when all that was asked for
+    // before is done, may run beside what is asked for next, and is done before what is asked for after `join_host`.
+    // It may run on another thread, and again with a recorded pass: it outlives the back end.
+    virtual void start_on_host(const std::function<void()>& work) { work(); }
+    virtual void join_host() {}
+
     virtual void embed(const Matrix& table, std::span<const int32_t> ids, float* x) = 0;  // x[T][table.cols]
     virtual void rms_norm(const float* x, int rows, int width, const float* weight, float eps, float* y) = 0;
     // All targets read the same x[T][cols].
@@ -191,6 +200,10 @@ class Backend {
     virtual void gated_delta(const GatedDelta& op) = 0;
     virtual void gated_norm(const GatedNorm& op) = 0;
     virtual void moe(const Moe& op) = 0;
+    // y[count] += x[count], which may lie in shared memory (Memory::allocate_shared).
+    virtual void add(const float* x, int64_t count, float* y) {
+        for (int64_t i = 0; i < count; ++i) y[i] += x[i];
+    }
     // y[t][i] = x[t][source[i]]: brings fused, interleaved projections into head order.
     // `source` lies in memory() too.
     virtual void gather_columns(const float* x, int tokens, int64_t x_stride, std::span<const int32_t> source,

@@ -40,6 +40,9 @@ class ForwardingBackend : public Backend {
         inner_->gather_columns(x, tokens, x_stride, source, y);
     }
 
+  protected:
+    Backend& inner() const { return *inner_; }
+
   private:
     std::unique_ptr<Backend> inner_;
 };

@@ -34,7 +34,9 @@ class Staging {
     std::vector<FfnMatrices> in(std::span<const FfnMatrices> blocks) {
         std::vector<FfnMatrices> copies(blocks.begin(), blocks.end());
         std::vector<Matrix*> parts;
-        for (FfnMatrices& copy : copies) parts.insert(parts.end(), {&copy.gate, &copy.up, &copy.down});
+        for (FfnMatrices& copy : copies) {
+            if (!copy.absent()) parts.insert(parts.end(), {&copy.gate, &copy.up, &copy.down});
+        }
         int64_t bytes = 0;
         for (const Matrix* part : parts) bytes += padded(part->bytes()) + padded(part->scale_bytes());
         std::byte* to = take(static_cast<size_t>(bytes));
@@ -278,6 +280,13 @@ class HostArrays final : public Backend {
         staged.shared_gate = stage.in(op.shared_gate, op.shared_gate != nullptr ? op.tokens : 0);
         staged.y = stage.inout(op.y, int64_t{op.tokens} * op.hidden);
         if (stage.ready()) device_->moe(staged);
+        end(stage);
+    }
+    void add(const float* x, int64_t count, float* y) override {
+        Staging stage(*device_);
+        const float* staged_x = stage.in(x, count);
+        float* staged_y = stage.inout(y, count);
+        if (stage.ready()) device_->add(staged_x, count, staged_y);
         end(stage);
     }
     void gather_columns(const float* x, int tokens, int64_t x_stride, std::span<const int32_t> source,

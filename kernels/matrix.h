@@ -54,6 +54,9 @@ struct FfnMatrices {
     Matrix gate;  // [ff][hidden]
     Matrix up;    // [ff][hidden]
     Matrix down;  // [hidden][ff]
+
+    // Whether its values lie elsewhere, and these matrices only tell its shape.
+    bool absent() const { return gate.data == nullptr; }
 };
 
 }  // namespace octavo

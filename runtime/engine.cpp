@@ -16,13 +16,28 @@
 #include "kernels/base/memory_error.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/host_arrays.h"
-#include "models/hybrid/placed_weights.h"
+#include "kernels/placed_ffn.h"
+#include "kernels/split_backend.h"
+#include "runtime/expert_placement.h"
 #include "runtime/reply.h"
 
 namespace octavo {
 namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
+// Experts leave so much of a device without a budget to other programs, and so many tokens' cache to the conversation:
+// it should not push them out with its first words.
+constexpr int64_t kLeftToOthers = 256 * kMiB;
+constexpr int64_t kLeftTokens = 4096;
+
+// The largest expert of a model, as a device holds it; 0: it has none.
+int64_t expert_bytes(const Model& model) {
+    int64_t most = 0;
+    for (const LayerWeights& layer : model.weights.layers) {
+        if (!layer.ffn.experts.empty()) most = std::max(most, placed_ffn_bytes(layer.ffn.experts.front()));
+    }
+    return most;
+}
 
 // No exception leaves the engine's thread: libraries below may throw when memory runs out.
 template <class Work>
@@ -66,12 +81,14 @@ Result<std::unique_ptr<Backend>> open_backend_on_host_arrays(const DeviceOptions
 // Everything the engine's thread owns, and the queue it is fed through.
 class Engine::Worker {
   public:
-    Worker(std::shared_ptr<const Model> model, const SessionOptions& options, std::unique_ptr<Backend> backend,
+    Worker(std::shared_ptr<const Model> model, const EngineOptions& options, std::unique_ptr<Backend> backend,
            std::string gpu_refusal)
         : model_(std::move(model)),
-          options_(options),
+          device_(options),
+          options_(options.session),
           backend_(std::move(backend)),
-          gpu_refusal_(std::move(gpu_refusal)) {}
+          gpu_refusal_(std::move(gpu_refusal)),
+          placement_(*model_) {}
     Worker(const Worker&) = delete;
     Worker& operator=(const Worker&) = delete;
 
@@ -87,13 +104,16 @@ class Engine::Worker {
         if (thread_.joinable()) thread_.join();
     }
 
-    Status start() {
+    // experts: whether the back end's memory takes them with all else, or what it has room for in the end.
+    Status start(ExpertsGo experts) {
+        info_.free_bytes = backend_->memory().free_bytes();
+        if (experts == ExpertsGo::later) {
+            if (Status status = split(); !status) return status;
+        }
         const Memory& memory = backend_->memory();
-        info_.free_bytes = memory.free_bytes();
-        Result<PlacedWeights> weights = place_weights(model_->config, model_->weights, *backend_);
-        if (!weights) return weights.error();
-        weights_ = std::move(*weights);
-        Result<Forward> forward = Forward::create(model_->config, weights_.weights, *backend_, options_.prefill_chunk);
+        if (Status status = placement_.place(*backend_, experts); !status) return status;
+        Result<Forward> forward =
+            Forward::create(model_->config, placement_.weights(), *backend_, options_.prefill_chunk);
         if (!forward) return forward.error();
         forward_.emplace(std::move(*forward));
         // The first session shows whether the options can be met at all.
@@ -113,21 +133,36 @@ class Engine::Worker {
         const BackendBytes own = backend_->own_bytes();
         info_.memory.place = memory.place();
         info_.memory.page_bytes = static_cast<int64_t>(memory.page_bytes());
-        info_.memory.weight_bytes = static_cast<int64_t>(weights_.copy.bytes());
+        info_.memory.weight_bytes = placement_.weight_bytes();
         info_.memory.workspace_bytes = forward_->workspace_bytes();
         info_.memory.scratch_bytes = own.scratch;
         info_.memory.code_bytes = own.code;
         info_.least_budget_bytes = (static_cast<int64_t>(memory.taken_bytes()) / kMiB + 1) * kMiB;
         if (Status status = memory.room_for(1, "conversations"); !status) return status;
+        if (experts == ExpertsGo::later) {
+            info_.split_layers = placement_.layers();
+            (*first).reset();
+            if (Status status = take_experts_in(); !status) return status;
+            info_.backend +=
+                fmt::format("; experts of {} of {} layers on the GPU", placement_.whole_layers(), info_.split_layers);
+            info_.memory = memory_by_now();
+        }
         thread_ = std::thread([this] { work(); });
         return {};
     }
 
     // Of kernels, also where `start` failed.
-    int64_t loaded_bytes() { return backend_->own_bytes().code; }
+    int64_t loaded_bytes() { return backend_ != nullptr ? backend_->own_bytes().code : 0; }
 
     const Model& model() const { return *model_; }
     const EngineInfo& info() const { return info_; }
+    EngineMemory memory_by_now() const {
+        EngineMemory memory = info_.memory;
+        memory.device_expert_bytes = placement_.device_expert_bytes();
+        memory.host_expert_bytes = placement_.host_expert_bytes();
+        return memory;
+    }
+    int device_expert_layers() const { return placement_.whole_layers(); }
     bool on_engine_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
 
     void report_cache(const std::string& conversation, GenerationReport& report) {
@@ -164,7 +199,10 @@ class Engine::Worker {
         return slot.get();
     }
 
-    void close(const std::string& conversation) { sessions_.erase(conversation); }
+    void close(const std::string& conversation) {
+        sessions_.erase(conversation);
+        (void)take_experts_in();  // what does not fit after all stays with the CPU
+    }
 
     Result<GenerationReport> generate(const GenerateRequest& request, GenerationWriter& writer) {
         if (writer.job().cancelled()) {
@@ -181,11 +219,42 @@ class Engine::Worker {
     }
 
   private:
+    // From a device to a back end that leaves experts to the CPU.
+    Status split() {
+        std::unique_ptr<Backend> cpu = make_cpu_backend(device_.threads, detect_cpu_isa());
+        if (cpu == nullptr) return Error{ErrorKind::memory, "There is no memory for the CPU's workspace."};
+        constexpr int64_t kSliceBytes = 64 * kMiB;
+        const int64_t expert = expert_bytes(*model_);
+        const int64_t layer = model_->config.experts * expert;
+        SplitOptions options;
+        options.hidden = model_->config.hidden;
+        options.experts = model_->config.experts;
+        options.slice_bytes = std::max(expert, std::min(layer, kSliceBytes));
+        options.experts_yield = placement_.yielding();
+        Result<std::unique_ptr<Backend>> split = make_split_backend(std::move(backend_), std::move(cpu), options);
+        if (!split) return split.error();
+        backend_ = std::move(*split);
+        return {};
+    }
+
+    Status take_experts_in() {
+        if (info_.split_layers == 0) return {};
+        const int64_t tokens = std::min<int64_t>(kLeftTokens, info_.context_length);
+        int64_t kept = device_.gpu_budget_bytes == 0 ? kLeftToOthers : 0;
+        for (const MemoryLine& line : planned_memory(*model_, options_, tokens, info_.memory)) {
+            if (is_of_conversation(line.kind) && line.where == info_.memory.place) kept += line.committed_bytes;
+        }
+        Memory& memory = backend_->memory();
+        const auto free = static_cast<int64_t>(memory.free_bytes()) - placement_.device_expert_bytes();
+        return placement_.take_in(free - kept, memory);
+    }
+
     // The first tokens load a device's kernels, and its scratch grows to what they need: so that comes before anybody
     // waits or asks where the memory is.
     Status rehearse(Session& session) {
         const int64_t tokens = std::min<int64_t>(options_.prefill_chunk, session.context_length() - 2);
         if (tokens < 1) return {};
+        placement_.use_host_experts(ExpertPlacement::Among::one_layer);
         const std::vector<int32_t> ids(static_cast<size_t>(tokens), 0);
         Job job;
         if (Result<PrefillReport> report = session.prefill(ids, {}, job); !report) return report.error();
@@ -197,6 +266,7 @@ class Engine::Worker {
         for (int i = 0; i < 2; ++i) {  // the second time, a pass is recorded
             if (Result<int32_t> id = session.decode_and_sample(0, sampler); !id) return id.error();
         }
+        placement_.use_host_experts(ExpertPlacement::Among::all_layers);
         return session.fetch_logits();
     }
 
@@ -224,11 +294,12 @@ class Engine::Worker {
 
     // Later members use earlier ones, and go first.
     std::shared_ptr<const Model> model_;
+    DeviceOptions device_;
     SessionOptions options_;
     EngineInfo info_;
     std::unique_ptr<Backend> backend_;
     std::string gpu_refusal_;
-    PlacedWeights weights_;
+    ExpertPlacement placement_;
     std::optional<Forward> forward_;
     std::map<std::string, std::unique_ptr<Session>> sessions_;
 
@@ -271,20 +342,28 @@ Result<std::unique_ptr<Engine>> Engine::create_within_budget(std::shared_ptr<con
                                                              const EngineOptions& options, const OpenDevice& open) {
     const int64_t budget = options.gpu_budget_bytes;
     int64_t loaded_bytes = 0;  // kernels that an engine which did not fit has left in the process
-    const auto start = [&](int64_t budget_bytes) -> Result<std::unique_ptr<Engine>> {
+    const auto start = [&](int64_t budget_bytes, ExpertsGo experts) -> Result<std::unique_ptr<Engine>> {
         Result<std::unique_ptr<Backend>> backend = open(budget_bytes);
         if (!backend) return backend.error();
-        auto worker = std::make_unique<Worker>(model, options.session, std::move(*backend), std::string());
-        if (Status status = worker->start(); !status) {
+        auto worker = std::make_unique<Worker>(model, options, std::move(*backend), std::string());
+        if (Status status = worker->start(experts); !status) {
             loaded_bytes = worker->loaded_bytes();
             return status.error();
         }
         return std::unique_ptr<Engine>(new Engine(std::move(worker)));
     };
-    Result<std::unique_ptr<Engine>> engine = start(budget);
-    if (engine || budget == 0 || engine.error().kind != ErrorKind::memory) return engine;
+    const auto refused = [](const Result<std::unique_ptr<Engine>>& engine) {
+        return !engine && engine.error().kind == ErrorKind::memory;
+    };
+    ExpertsGo experts = ExpertsGo::along;
+    Result<std::unique_ptr<Engine>> engine = start(budget, experts);
+    if (refused(engine) && model->config.experts > 0) {
+        experts = ExpertsGo::later;
+        engine = start(budget, experts);
+    }
+    if (budget == 0 || !refused(engine)) return engine;
     // What works is best found by doing it.
-    const Result<std::unique_ptr<Engine>> without_budget = start(0);
+    const Result<std::unique_ptr<Engine>> without_budget = start(0, experts);
     if (!without_budget) return engine;
     const EngineInfo& info = (*without_budget)->info();
     const int64_t least_mib = (info.least_budget_bytes + loaded_bytes + kMiB - 1) / kMiB;
@@ -301,9 +380,8 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> mode
 
 Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> model, const EngineOptions& options,
                                                std::unique_ptr<Backend> backend, std::string gpu_refusal) {
-    auto worker =
-        std::make_unique<Worker>(std::move(model), options.session, std::move(backend), std::move(gpu_refusal));
-    if (Status status = worker->start(); !status) return status.error();
+    auto worker = std::make_unique<Worker>(std::move(model), options, std::move(backend), std::move(gpu_refusal));
+    if (Status status = worker->start(ExpertsGo::along); !status) return status.error();
     return std::unique_ptr<Engine>(new Engine(std::move(worker)));
 }
 
@@ -312,6 +390,8 @@ Engine::~Engine() = default;
 
 const Model& Engine::model() const { return worker_->model(); }
 const EngineInfo& Engine::info() const { return worker_->info(); }
+EngineMemory Engine::memory() const { return worker_->memory_by_now(); }
+int Engine::device_expert_layers() const { return worker_->device_expert_layers(); }
 
 std::shared_ptr<Generation> Engine::generate(GenerateRequest request) {
     auto generation = std::make_shared<Generation>();

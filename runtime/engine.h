@@ -46,6 +46,7 @@ struct EngineInfo {
     size_t free_bytes = 0;           // that could still be taken at memory.place before the engine did; 0: not known
     int64_t least_budget_bytes = 0;  // of a GPU, for the first tokens of a conversation; whole MiB; 0: not counted
     std::string gpu_refusal;         // why not the GPU, where that was tried
+    int split_layers = 0;            // whose experts a device may leave to the CPU; 0: everything is in one place
     std::string scheme;
     KvSettings kv;  // what new conversations start with
     KvEqualise equalise = KvEqualise::off;
@@ -56,8 +57,9 @@ struct EngineInfo {
 class Engine {
   public:
     // ErrorKind::usage for a context longer than the model's, device for a device that is not there, memory: a GPU
-    // budget that is too small is refused with the smallest that works. With DeviceChoice::automatic a model that does
-    // not fit the GPU runs on the CPU.
+    // budget that is too small is refused with the smallest that works. Of a model that does not fit the GPU as a
+    // whole, experts stay with the CPU; with DeviceChoice::automatic a model of which even the rest does not fit runs
+    // on the CPU alone.
     static Result<std::unique_ptr<Engine>> create(std::shared_ptr<const Model> model, const EngineOptions& options);
     // The same with a device that `open_gpu` opens with a budget (0: none).
     using OpenDevice = std::function<Result<std::unique_ptr<Backend>>(int64_t budget_bytes)>;
@@ -71,6 +73,10 @@ class Engine {
 
     const Model& model() const;
     const EngineInfo& info() const;
+    // info().memory, with the experts where they are by now.
+    EngineMemory memory() const;
+    // Of info().split_layers, those whose experts are all on the device by now.
+    int device_expert_layers() const;
 
     std::shared_ptr<Generation> generate(GenerateRequest request);
 

@@ -19,6 +19,7 @@ void add_engine(const Model& model, const EngineMemory& engine, std::vector<Memo
     const auto add = [&](MemoryLineKind kind, std::string_view where, int64_t bytes) {
         if (bytes > 0) lines.push_back(exact(kind, where, bytes));
     };
+    add(MemoryLineKind::experts, cpu, engine.host_expert_bytes);
     add(MemoryLineKind::workspace, engine.place, engine.workspace_bytes);
     add(MemoryLineKind::logits, cpu, int64_t{model.config.vocab} * static_cast<int64_t>(sizeof(float)));
     add(MemoryLineKind::scratch, engine.place, engine.scratch_bytes);
@@ -40,6 +41,7 @@ int64_t cache_bytes(const HybridConfig& config, const KvScheme& scheme, int64_t 
 std::string_view memory_line_name(MemoryLineKind kind) {
     switch (kind) {
         case MemoryLineKind::weights: return "weights";
+        case MemoryLineKind::experts: return "experts";
         case MemoryLineKind::kv_cache: return "KV cache";
         case MemoryLineKind::kv_copies: return "KV cache, FP16 window and sinks";
         case MemoryLineKind::recurrent_state: return "recurrent state";
@@ -53,6 +55,23 @@ std::string_view memory_line_name(MemoryLineKind kind) {
     return "";
 }
 
+bool is_of_conversation(MemoryLineKind kind) {
+    switch (kind) {
+        case MemoryLineKind::kv_cache:
+        case MemoryLineKind::kv_copies:
+        case MemoryLineKind::recurrent_state:
+        case MemoryLineKind::checkpoints: return true;
+        case MemoryLineKind::weights:
+        case MemoryLineKind::experts:
+        case MemoryLineKind::workspace:
+        case MemoryLineKind::logits:
+        case MemoryLineKind::scratch:
+        case MemoryLineKind::code:
+        case MemoryLineKind::draft: return false;
+    }
+    return false;
+}
+
 std::vector<MemoryLine> memory_plan(const Model& model, const Session& session, const EngineMemory& engine) {
     const KvCache& cache = session.cache();
     std::vector<MemoryLine> lines = {
@@ -63,6 +82,8 @@ std::vector<MemoryLine> memory_plan(const Model& model, const Session& session, 
         exact(MemoryLineKind::checkpoints, cpu, session.checkpoints().bytes()),
     };
     add_engine(model, engine, lines);
+    if (engine.device_expert_bytes > 0)
+        lines.push_back(exact(MemoryLineKind::experts, engine.place, engine.device_expert_bytes));
     return lines;
 }
 

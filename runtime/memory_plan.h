@@ -16,6 +16,7 @@ namespace octavo {
 
 enum class MemoryLineKind {
     weights,
+    experts,
     kv_cache,
     kv_copies,
     recurrent_state,
@@ -27,12 +28,16 @@ enum class MemoryLineKind {
     draft
 };
 std::string_view memory_line_name(MemoryLineKind kind);  // for people: "KV cache"
+bool is_of_conversation(MemoryLineKind kind);            // else it is shared by all of an engine's
 
 // What an engine takes whatever its conversations hold; EngineInfo says it.
 struct EngineMemory {
     std::string_view place = "cpu";  // where weights, cache and state are: "cpu", "gpu"
     int64_t page_bytes = 1;          // what a pool of the cache grows by
     int64_t weight_bytes = 0;        // of their copy on a device; 0: none, the model's own
+    // Experts that a device takes in while nobody else wants the room, and those that it leaves in ordinary memory.
+    int64_t device_expert_bytes = 0;
+    int64_t host_expert_bytes = 0;
     int64_t workspace_bytes = 0;
     int64_t scratch_bytes = 0;
     int64_t code_bytes = 0;  // of kernels on a GPU
@@ -49,7 +54,7 @@ struct MemoryLine {
 std::vector<MemoryLine> memory_plan(const Model& model, const Session& session, const EngineMemory& engine);
 
 // Of one conversation that has grown to `tokens` with its checkpoint budget used up; logical equals committed but for
-// the steps in which a KV cache grows.
+// the steps in which a KV cache grows. Without what a device holds only while nobody else wants the room.
 std::vector<MemoryLine> planned_memory(const Model& model, const SessionOptions& options, int64_t tokens,
                                        const EngineMemory& engine);
 

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,10 +54,43 @@ nlohmann::json run_json(const Row& row, const KvShape& shape) {
             {"same_size_bandwidth_share", row.reads_share}};
 }
 
+// What reads a token's bytes: one memory, or two where a GPU leaves experts to the CPU.
+struct Readers {
+    ReadBandwidth memory;
+    std::optional<ReadBandwidth> cpu;
+    double cpu_share = 0;  // of the experts that a token reads
+
+    double gb_per_s(const Model& model, int64_t bytes_per_token) const {
+        if (!cpu) return memory.gb_per_s;
+        const double on_cpu = cpu_share * static_cast<double>(decode_expert_bytes(model));
+        const auto all = static_cast<double>(bytes_per_token);
+        return all / ((all - on_cpu) / memory.gb_per_s + on_cpu / cpu->gb_per_s);
+    }
+};
+
+Result<Readers> measure_readers(Engine& engine, int threads) {
+    Readers readers;
+    const Result<ReadBandwidth> memory = measure_read_bandwidth(engine, threads);
+    if (!memory) return memory.error();
+    readers.memory = *memory;
+    if (engine.info().split_layers == 0) return readers;
+    const Result<ReadBandwidth> cpu = measure_read_bandwidth(threads);
+    if (!cpu) return cpu.error();
+    readers.cpu = *cpu;
+    const EngineMemory now = engine.memory();
+    readers.cpu_share = static_cast<double>(now.host_expert_bytes) /
+                        static_cast<double>(now.host_expert_bytes + now.device_expert_bytes);
+    return readers;
+}
+
 Result<Row> row_of(Engine& engine, const KvSettings& kv, int64_t depth, const SpeedReport& speed,
-                   const Options& options, const ReadBandwidth& memory) {
-    Row row = {kv, depth, speed, speed.gb_per_s / memory.gb_per_s, 0};
+                   const Options& options, const Readers& readers) {
+    Row row = {kv, depth, speed, speed.gb_per_s / readers.gb_per_s(engine.model(), speed.bytes_per_token), 0};
     if (speed.bytes_per_token == 0) return row;
+    if (readers.cpu) {
+        row.reads_share = row.memory_share;
+        return row;
+    }
     const Result<ReadBandwidth> same_size =
         measure_read_bandwidth(engine, options.model.threads, speed.bytes_per_token);
     if (!same_size) return same_size.error();
@@ -77,7 +111,7 @@ std::string line_of(const Row& row) {
 
 // Prints the lines of each depth as soon as they are measured.
 Result<std::vector<Row>> measure(Engine& engine, const Options& options, const std::vector<KvSettings>& settings,
-                                 const ReadBandwidth& memory) {
+                                 const Readers& readers) {
     print_result(options.json,
                  fmt::format("{:>9}  {:<14} {:>6} {:>14} {:>13} {:>8} {:>10} {:>15}\n", "depth", "KV", "window",
                              "prefill tok/s", "decode tok/s", "GB/s", "of memory", "of same size"));
@@ -90,7 +124,7 @@ Result<std::vector<Row>> measure(Engine& engine, const Options& options, const s
         const Result<std::vector<SpeedReport>> speeds = measure_speed(engine, request, settings, job);
         if (!speeds) return speeds.error();
         for (size_t i = 0; i < settings.size(); ++i) {
-            const Result<Row> row = row_of(engine, settings[i], *depth, (*speeds)[i], options, memory);
+            const Result<Row> row = row_of(engine, settings[i], *depth, (*speeds)[i], options, readers);
             if (!row) return row.error();
             rows.push_back(*row);
             print_result(options.json, line_of(*row));
@@ -113,15 +147,18 @@ int run(const Options& options) {
     const KvShape shape = kv_shape(model.config);
     if (const Status fits = check_all_kv_settings(*settings, shape, info.context_length); !fits)
         return fail(fits.error());
-    const Result<ReadBandwidth> bandwidth = measure_read_bandwidth(**engine, options.model.threads);
-    if (!bandwidth) return fail(bandwidth.error());
+    const Result<Readers> readers = measure_readers(**engine, options.model.threads);
+    if (!readers) return fail(readers.error());
+    const ReadBandwidth& bandwidth = readers->memory;
+    const std::string also =
+        readers->cpu ? fmt::format(", at {:.1f} GB/s with {}", readers->cpu->gb_per_s, reader_of(*readers->cpu)) : "";
 
     print_result(options.json, fmt::format("{}\n{}; prefill of {} tokens, decode of {}, median of {}\n"
-                                           "memory reads at {:.1f} GB/s with {}; a token reads {} of weights\n\n",
+                                           "memory reads at {:.1f} GB/s with {}{}; a token reads {} of weights\n\n",
                                            model_line(model), info.backend, options.prefill_tokens,
-                                           options.decode_tokens, options.repeat, bandwidth->gb_per_s,
-                                           reader_of(*bandwidth), bytes_text(decode_weight_bytes(model))));
-    const Result<std::vector<Row>> rows = measure(**engine, options, *settings, *bandwidth);
+                                           options.decode_tokens, options.repeat, bandwidth.gb_per_s,
+                                           reader_of(bandwidth), also, bytes_text(decode_weight_bytes(model))));
+    const Result<std::vector<Row>> rows = measure(**engine, options, *settings, *readers);
     if (!rows) return fail(rows.error());
     nlohmann::json runs = nlohmann::json::array();
     for (const Row& row : *rows) runs.push_back(run_json(row, shape));
@@ -130,12 +167,12 @@ int run(const Options& options) {
                                                {"backend", info.backend},
                                                {"equalise", kv_equalise_name(info.equalise)},
                                                {"device", info.device},
-                                               {"threads", bandwidth->threads},
+                                               {"threads", bandwidth.threads},
                                                {"prefill_tokens", options.prefill_tokens},
                                                {"decode_tokens", options.decode_tokens},
                                                {"repeat", options.repeat},
                                                {"weight_bytes_per_token", decode_weight_bytes(model)},
-                                               {"read_bandwidth_gb_per_s", bandwidth->gb_per_s}});
+                                               {"read_bandwidth_gb_per_s", bandwidth.gb_per_s}});
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ int run(const Options& options) {
     const auto free_bytes = static_cast<int64_t>(info.free_bytes);
     const std::vector<SchemeRow> schemes = scheme_rows(**engine, engine_choice->session, free_bytes);
     const std::vector<MemoryLine> plan =
-        planned_memory((*engine)->model(), engine_choice->session, info.context_length, info.memory);
+        planned_memory((*engine)->model(), engine_choice->session, info.context_length, (*engine)->memory());
     print_tables(options, **engine, schemes, plan, free_bytes);
     nlohmann::json scheme_list = nlohmann::json::array();
     for (const SchemeRow& row : schemes)

@@ -52,23 +52,6 @@ int64_t needed_bytes(const KvSituation& situation, const KvSettings& settings, i
     return committed_bytes_at(situation.info.memory.place, lines);
 }
 
-// The model's own lines are there before the conversation has any.
-bool is_of_model(MemoryLineKind kind) {
-    switch (kind) {
-        case MemoryLineKind::weights:
-        case MemoryLineKind::workspace:
-        case MemoryLineKind::logits:
-        case MemoryLineKind::scratch:
-        case MemoryLineKind::code: return true;
-        case MemoryLineKind::kv_cache:
-        case MemoryLineKind::kv_copies:
-        case MemoryLineKind::recurrent_state:
-        case MemoryLineKind::checkpoints:
-        case MemoryLineKind::draft: return false;
-    }
-    return false;
-}
-
 bool on_gpu(const KvSituation& situation) { return situation.info.memory.place == "gpu"; }
 
 std::string refusal(const KvSituation& situation, const KvChoice& choice, int64_t needed, int64_t budget) {
@@ -176,10 +159,18 @@ std::vector<MemoryLineState> memory_lines(const KvSituation& situation) {
         state.where = line.where;
         state.planned_bytes = line.committed_bytes;
         state.kind = static_cast<int>(line.kind);
-        if (situation.now.memory.empty() && is_of_model(line.kind)) state.measured_bytes = line.committed_bytes;
+        // The model's own lines are there before the conversation has any.
+        if (situation.now.memory.empty() && line.kind != MemoryLineKind::draft && !is_of_conversation(line.kind))
+            state.measured_bytes = line.committed_bytes;
         for (const MemoryLine& measured : situation.now.memory)
-            if (measured.kind == line.kind) state.measured_bytes = measured.committed_bytes;
+            if (measured.kind == line.kind && measured.where == line.where)
+                state.measured_bytes = measured.committed_bytes;
         lines.push_back(std::move(state));
+    }
+    for (const MemoryLine& held : situation.now.memory) {
+        if (held.kind != MemoryLineKind::experts || held.where != situation.info.memory.place) continue;
+        lines.push_back({"experts, while there is room", std::string(held.where), held.committed_bytes,
+                         held.committed_bytes, static_cast<int>(held.kind)});
     }
     if (situation.now.other_conversations_bytes > 0) {
         const int64_t bytes = situation.now.other_conversations_bytes;

@@ -262,7 +262,7 @@ class RealEngine : public EnginePort {
         const Status status = on_session(conversation, [&](Session& session) -> Status {
             state.cache = {session.cache().settings(), session.context_length()};
             state.tokens = session.position();
-            state.memory = memory_plan(engine_->model(), session, engine_->info().memory);
+            state.memory = memory_plan(engine_->model(), session, engine_->memory());
             return {};
         });
         if (status) mailbox_.put(CacheMeasured{conversation, std::move(state)});

@@ -47,6 +47,8 @@ class Memory {
     // `what` names the buffer in an error's sentence.
     virtual Result<Buffer> allocate(size_t bytes, const char* what) = 0;
     virtual Result<std::unique_ptr<GrowableRange>> reserve(size_t bytes, const char* what) = 0;
+    // In ordinary memory, where operations and `copy` reach it too. Does not count as taken.
+    virtual Result<Buffer> allocate_shared(size_t bytes, const char* what) { return Buffer::allocate(bytes, what); }
 
     virtual void upload(void* to, const void* from_host, size_t bytes) = 0;
     virtual void download(void* to_host, const void* from, size_t bytes) = 0;

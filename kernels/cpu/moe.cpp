@@ -171,7 +171,7 @@ void CpuBackend::moe_group(MoeRound& round) {
     for (int expert = 0; expert < experts; ++expert) {
         const int count = round.expert_end[expert];
         round.expert_end[expert] = first;  // moves on to the end below
-        if (count > 0) {
+        if (count > 0 && !op.experts[static_cast<size_t>(expert)].absent()) {
             round.groups[round.group_count++] = {&op.experts[static_cast<size_t>(expert)], round.group_tokens + first,
                                                  round.group_weights + first, count, h};
             h += count * MoeRound::expert_ff(op);

@@ -56,8 +56,13 @@ Status CudaBackend::start(const CudaOptions& options) {
                                             " (compute capability " + capability +
                                             ", 7.5 or later is needed), or the driver is too old; use --device cpu."};
     }
-    if (const cudaError_t error = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking); error != cudaSuccess) {
-        return device_error(error);
+    for (cudaStream_t* stream : {&stream_, &host_stream_}) {
+        const cudaError_t error = cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
+        if (error != cudaSuccess) return device_error(error);
+    }
+    for (cudaEvent_t* event : {&host_may_start_, &host_done_}) {
+        const cudaError_t error = cudaEventCreateWithFlags(event, cudaEventDisableTiming);
+        if (error != cudaSuccess) return device_error(error);
     }
     const auto budget = static_cast<size_t>(options.budget_bytes);
     if (Status status = memory_.start(kDevice, stream_, budget, free_at_start); !status) return status;
@@ -84,13 +89,29 @@ BackendBytes CudaBackend::own_bytes() {
 }
 
 CudaBackend::~CudaBackend() {
-    if (stream_ == nullptr) return;
-    (void)cudaStreamSynchronize(stream_);
+    for (const cudaStream_t stream : {stream_, host_stream_}) {
+        if (stream != nullptr) (void)cudaStreamSynchronize(stream);
+    }
     drop_records();
     scratch_ = Buffer();
     flags_ = Buffer();
-    (void)cudaStreamDestroy(stream_);
+    for (const cudaEvent_t event : {host_may_start_, host_done_}) {
+        if (event != nullptr) (void)cudaEventDestroy(event);
+    }
+    for (const cudaStream_t stream : {stream_, host_stream_}) {
+        if (stream != nullptr) (void)cudaStreamDestroy(stream);
+    }
 }
+
+void CudaBackend::start_on_host(const std::function<void()>& work) {
+    const auto call = [](void* context) { (*static_cast<const std::function<void()>*>(context))(); };
+    memory_.note(cudaEventRecord(host_may_start_, stream_));
+    memory_.note(cudaStreamWaitEvent(host_stream_, host_may_start_));
+    memory_.note(cudaLaunchHostFunc(host_stream_, call, const_cast<std::function<void()>*>(&work)));
+    memory_.note(cudaEventRecord(host_done_, host_stream_));
+}
+
+void CudaBackend::join_host() { memory_.note(cudaStreamWaitEvent(stream_, host_done_)); }
 
 Status CudaBackend::finish() {
     int32_t not_encodable = 0;

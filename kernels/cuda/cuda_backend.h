@@ -36,6 +36,9 @@ class CudaBackend final : public Backend {
     Status finish() override;
     void repeat(std::span<const uint64_t> key, int64_t first_cell, const std::function<void()>& work) override;
 
+    void start_on_host(const std::function<void()>& work) override;
+    void join_host() override;
+
     // matmul.cu
     void matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) override;
     // moe.cu
@@ -47,6 +50,7 @@ class CudaBackend final : public Backend {
     void gated_norm(const GatedNorm& op) override;
     void gather_columns(const float* x, int tokens, int64_t x_stride, std::span<const int32_t> source,
                         float* y) override;
+    void add(const float* x, int64_t count, float* y) override;
     // kv_store.cu
     void kv_basis(const KvRows& rows, float* q, int heads) override;
     bool kv_store(const KvRows& rows) override;
@@ -93,6 +97,9 @@ class CudaBackend final : public Backend {
     int compute_capability_ = 0;  // that the code was made for; 89 is 8.9
     int multiprocessors_ = 0;
     cudaStream_t stream_ = nullptr;
+    cudaStream_t host_stream_ = nullptr;  // ordinary code runs beside stream_
+    cudaEvent_t host_may_start_ = nullptr;
+    cudaEvent_t host_done_ = nullptr;
     CudaMemory memory_;
     Buffer flags_;  // Flags
     Buffer scratch_;

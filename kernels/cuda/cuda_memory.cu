@@ -211,6 +211,21 @@ Result<std::unique_ptr<GrowableRange>> CudaMemory::reserve(size_t bytes, const c
     return std::unique_ptr<GrowableRange>(std::make_unique<CudaRange>(*this, base, rounded, what));
 }
 
+// Pinned, so that the GPU reads and writes it by itself.
+Result<Buffer> CudaMemory::allocate_shared(size_t bytes, const char* what) {
+    if (bytes == 0) return Buffer();
+    void* data = nullptr;
+    if (cudaHostAlloc(&data, bytes, cudaHostAllocMapped) != cudaSuccess) {
+        (void)cudaGetLastError();  // refused, not broken
+        return Error{ErrorKind::memory, std::string("The system does not let the GPU share ") + format_bytes(bytes) +
+                                            " of ordinary memory for " + what +
+                                            "; close other programs or use --device cpu."};
+    }
+    return Buffer(static_cast<std::byte*>(data), bytes, this, [](void* owner, std::byte* freed, size_t) {
+        static_cast<CudaMemory*>(owner)->note(cudaFreeHost(freed));
+    });
+}
+
 void CudaMemory::upload(void* to, const void* from_host, size_t bytes) {
     if (bytes > 0) note(cudaMemcpyAsync(to, from_host, bytes, cudaMemcpyHostToDevice, stream_));
 }
@@ -222,7 +237,7 @@ void CudaMemory::download(void* to_host, const void* from, size_t bytes) {
 }
 
 void CudaMemory::copy(void* to, const void* from, size_t bytes) {
-    if (bytes > 0) note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_));
+    if (bytes > 0) note(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_));
 }
 
 void CudaMemory::clear(void* to, size_t bytes) {

@@ -49,6 +49,7 @@ class CudaMemory final : public Memory {
     size_t measure_driver_bytes();
     Result<Buffer> allocate(size_t bytes, const char* what) override;
     Result<std::unique_ptr<GrowableRange>> reserve(size_t bytes, const char* what) override;
+    Result<Buffer> allocate_shared(size_t bytes, const char* what) override;
     void upload(void* to, const void* from_host, size_t bytes) override;
     void download(void* to_host, const void* from, size_t bytes) override;
     void copy(void* to, const void* from, size_t bytes) override;

@@ -1,6 +1,7 @@
 // The feed-forward part: the choice of experts, and the products of many tokens, which are grouped by expert; each
 // expert's products go in tiles. Few tokens: moe_few.cu.
 #include <algorithm>
+#include <utility>
 
 #include "kernels/cuda/cuda_backend.h"
 #include "kernels/cuda/gemm.cuh"
@@ -12,30 +13,27 @@ namespace {
 constexpr int kFewTokens = 4;
 constexpr int kWarps = 4;
 
-bool equally_spaced(std::span<const FfnMatrices> blocks) {
-    const FfnMatrices& first = blocks.front();
-    const int64_t distance = blocks_of(blocks, nullptr).distance;
-    const auto same = [](const Matrix& a, const Matrix& b, int64_t offset) {
+// How many experts from number `first` on are here, of one shape and at equal distances; those with scales of their own
+// need an array of them.
+int run_length(const Moe& op, int first) {
+    const FfnMatrices* const run = &op.experts[static_cast<size_t>(first)];
+    const int left = static_cast<int>(op.experts.size()) - first;
+    if (run->absent() || left == 1 || run[1].absent()) return run->absent() ? 0 : 1;
+    const int64_t distance = run[1].gate.data - run->gate.data;
+    const auto follows = [&](const Matrix& a, const Matrix& b, int64_t offset) {
         return a.type == b.type && a.rows == b.rows && a.cols == b.cols && b.data - a.data == offset &&
-               (a.scale_bytes() == 0 || b.block_scales - a.block_scales == offset);
+               (a.scale_bytes() == 0 || b.block_scales - a.block_scales == offset) &&
+               (op.expert_scales != nullptr || a.scale == b.scale);
     };
-    for (size_t i = 0; i < blocks.size(); ++i) {
-        const int64_t offset = static_cast<int64_t>(i) * distance;
-        if (!same(first.gate, blocks[i].gate, offset) || !same(first.up, blocks[i].up, offset) ||
-            !same(first.down, blocks[i].down, offset)) {
-            return false;
+    int length = 1;
+    for (; length < left && !run[length].absent(); ++length) {
+        const int64_t offset = length * distance;
+        if (!follows(run->gate, run[length].gate, offset) || !follows(run->up, run[length].up, offset) ||
+            !follows(run->down, run[length].down, offset)) {
+            break;
         }
     }
-    return true;
-}
-
-// Whether kernels find the scales of the experts' matrices: in an array, or the first expert's, which all have.
-bool scales_there(const Moe& op) {
-    const FfnMatrices& first = op.experts.front();
-    return op.expert_scales != nullptr || std::ranges::all_of(op.experts, [&](const FfnMatrices& e) {
-               return e.gate.scale == first.gate.scale && e.up.scale == first.up.scale &&
-                      e.down.scale == first.down.scale;
-           });
+    return length;
 }
 
 // ---- router ----
@@ -96,19 +94,19 @@ __device__ void for_entries_of(int expert, const int32_t* chosen, int entries, F
     }
 }
 
-// Entries of each expert, a warp to an expert.
-__global__ void count_kernel(const int32_t* chosen, int entries, int experts, int32_t* counts) {
+// Entries of each of the `experts` from `first_expert` on, a warp to an expert.
+__global__ void count_kernel(const int32_t* chosen, int entries, int first_expert, int experts, int32_t* counts) {
     const int expert = blockIdx.x * kWarps + threadIdx.x / kWarp;
     if (expert >= experts) return;
     int count = 0;
-    for_entries_of(expert, chosen, entries, [&](int, bool, unsigned all) { count += __popc(all); });
+    for_entries_of(first_expert + expert, chosen, entries, [&](int, bool, unsigned all) { count += __popc(all); });
     if (threadIdx.x % kWarp == 0) counts[expert] = count;
 }
 
-// Entries (token, rank) in the order of their experts, of each in the order of tokens: starts[experts + 1], and of each
+// Entries (token, rank) in the order of these experts, of each in the order of tokens: starts[experts + 1], and of each
 // entry its token and its slot token * top_k + rank. A warp to an expert.
-__global__ void group_kernel(const int32_t* chosen, int entries, int experts, int top_k, const int32_t* counts,
-                             int32_t* starts, int32_t* tokens, int32_t* slots) {
+__global__ void group_kernel(const int32_t* chosen, int entries, int first_expert, int experts, int top_k,
+                             const int32_t* counts, int32_t* starts, int32_t* tokens, int32_t* slots) {
     const int expert = blockIdx.x * kWarps + threadIdx.x / kWarp;
     const int lane = threadIdx.x % kWarp;
     if (expert >= experts) return;
@@ -117,12 +115,12 @@ __global__ void group_kernel(const int32_t* chosen, int entries, int experts, in
 #pragma unroll
     for (int offset = kWarp / 2; offset > 0; offset /= 2) before += __shfl_xor_sync(kAllLanes, before, offset);
     if (lane == 0) starts[expert] = before;
-    if (lane == 0 && expert == experts - 1) starts[experts] = entries;
-    for_entries_of(expert, chosen, entries, [&](int entry, bool here, unsigned all) {
+    for_entries_of(first_expert + expert, chosen, entries, [&](int entry, bool here, unsigned all) {
         const int at = before + __popc(all & ((1u << lane) - 1));
         if (here) tokens[at] = entry / top_k, slots[at] = entry;
         before += __popc(all);
     });
+    if (lane == 0 && expert == experts - 1) starts[experts] = before;
 }
 
 __global__ void silu_product_kernel(float* gate, const float* up, int64_t count) {
@@ -130,15 +128,17 @@ __global__ void silu_product_kernel(float* gate, const float* up, int64_t count)
     if (i < count) gate[i] = silu(gate[i]) * up[i];
 }
 
-// y += the weighted results of the chosen experts, best first, then of the shared block.
-__global__ void combine_kernel(const float* results, const float* weights, int top_k, const float* shared,
+// y += the weighted results of the chosen experts that are among `experts`, best first, then of the shared block.
+__global__ void combine_kernel(const float* results, Choices choices, Blocks experts, int top_k, const float* shared,
                                const float* shared_gate, int hidden, float* y) {
     const int64_t token = blockIdx.y;
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= hidden) return;
     float sum = 0;
     for (int rank = 0; rank < top_k; ++rank) {
-        sum = fmaf(weights[token * top_k + rank], results[(token * top_k + rank) * hidden + i], sum);
+        const int64_t choice = token * top_k + rank;
+        if (!experts.has(choices.expert[choice])) continue;
+        sum = fmaf(choices.weight[choice], results[choice * hidden + i], sum);
     }
     if (shared != nullptr) {
         const float gate = shared_gate == nullptr ? 1.0f : sigmoid(shared_gate[token]);
@@ -199,13 +199,14 @@ struct Scratch {
     }
 };
 
-void few_tokens(const Moe& op, int top_k, const Scratch& s, const FewTokensWays& ways, cudaStream_t stream) {
+void few_tokens(const Moe& op, const Blocks& experts, const Scratch& s, const FewTokensWays& ways,
+                cudaStream_t stream) {
     FewTokensMoe few = {};
-    if (top_k > 0) few.experts = blocks_of(op.experts, op.expert_scales);
+    few.experts = experts;
     few.has_shared = op.shared != nullptr;
-    if (few.has_shared) few.shared = blocks_of(std::span(op.shared, 1), nullptr);
+    if (few.has_shared) few.shared = blocks_of(std::span(op.shared, 1), 0, 1, nullptr);
     few.choices = s.choices;
-    few.top_k = top_k;
+    few.top_k = experts.count > 0 ? op.top_k : 0;
     few.tokens = op.tokens;
     few.hidden = op.hidden;
     few.x = op.x;
@@ -247,65 +248,70 @@ void block_products(const Blocks& blocks, Gemm shape, int64_t entries, int64_t x
     multiply(kDown, results);
 }
 
-void many_tokens(const Moe& op, int top_k, const Scratch& s, bool float32, cudaStream_t stream) {
+void many_tokens(const Moe& op, const Blocks& experts, const Scratch& s, bool float32, cudaStream_t stream) {
     Gemm shape;
     shape.x = op.x;
     shape.x_stride = op.hidden;
     shape.tokens = shape.usual_tokens = op.tokens;
-    const int experts = static_cast<int>(op.experts.size());
+    const int top_k = experts.count > 0 ? op.top_k : 0;
     const int entries = op.tokens * top_k;
     if (top_k > 0) {
-        const Blocks blocks = blocks_of(op.experts, op.expert_scales);
-        const auto grid = static_cast<unsigned>(ceil_div(experts, kWarps));
-        count_kernel<<<grid, kWarps * kWarp, 0, stream>>>(s.choices.expert, entries, experts, s.counts);
-        group_kernel<<<grid, kWarps * kWarp, 0, stream>>>(s.choices.expert, entries, experts, top_k, s.counts, s.starts,
-                                                          s.tokens, s.slots);
+        const auto grid = static_cast<unsigned>(ceil_div(experts.count, kWarps));
+        count_kernel<<<grid, kWarps * kWarp, 0, stream>>>(s.choices.expert, entries, experts.first, experts.count,
+                                                          s.counts);
+        group_kernel<<<grid, kWarps * kWarp, 0, stream>>>(s.choices.expert, entries, experts.first, experts.count,
+                                                          top_k, s.counts, s.starts, s.tokens, s.slots);
         Gemm grouped = shape;
-        grouped.groups = experts;
-        grouped.group_bytes = blocks.distance;
+        grouped.groups = experts.count;
+        grouped.group_bytes = experts.distance;
         grouped.starts = s.starts;
         grouped.x_tokens = s.tokens;
-        grouped.usual_tokens = ceil_div(entries, experts);
-        block_products(blocks, grouped, entries, op.tokens, s, s.results, s.slots, float32, stream);
+        grouped.usual_tokens = ceil_div(entries, static_cast<int>(op.experts.size()));
+        block_products(experts, grouped, entries, op.tokens, s, s.results, s.slots, float32, stream);
     }
     if (op.shared != nullptr) {
-        block_products(blocks_of(std::span(op.shared, 1), nullptr), shape, op.tokens, op.tokens, s, s.shared, nullptr,
-                       float32, stream);
+        block_products(blocks_of(std::span(op.shared, 1), 0, 1, nullptr), shape, op.tokens, op.tokens, s, s.shared,
+                       nullptr, float32, stream);
     }
     constexpr int kThreads = 256;
     const dim3 grid(static_cast<unsigned>(ceil_div(op.hidden, kThreads)), static_cast<unsigned>(op.tokens));
-    combine_kernel<<<grid, kThreads, 0, stream>>>(
-        s.results, s.choices.weight, top_k, op.shared != nullptr ? s.shared : nullptr, op.shared_gate, op.hidden, op.y);
+    combine_kernel<<<grid, kThreads, 0, stream>>>(s.results, s.choices, experts, top_k,
+                                                  op.shared != nullptr ? s.shared : nullptr, op.shared_gate, op.hidden,
+                                                  op.y);
 }
 
 }  // namespace
 
+// Experts that do not lie at equal distances are computed in runs that do, one run after the other.
 void CudaBackend::moe(const Moe& op) {
     const int experts = static_cast<int>(op.experts.size());
-    const int top_k = std::min(op.top_k, experts);
-    if (experts > 0 && (!equally_spaced(op.experts) || !scales_there(op))) {
-        refused_ = Error{ErrorKind::device,
-                         "The experts of a layer, or their scales, do not lie in GPU memory as they should; this is a "
-                         "fault of the program."};
-        return;
-    }
     Moe sized = op;
-    sized.top_k = top_k;
+    sized.top_k = std::min(op.top_k, experts);
     std::byte* const base = scratch(std::max<int64_t>(256, Scratch(sized, nullptr).bytes));
     if (base == nullptr) return;
     const Scratch parts(sized, base);
-    if (top_k > 0) {
-        const auto blocks = static_cast<unsigned>(ceil_div(op.tokens, kWarps));
-        const auto shared_bytes = static_cast<size_t>(kWarps * experts) * sizeof(uint32_t);
-        route_kernel<<<blocks, kWarps * kWarp, shared_bytes, stream_>>>(op.router_logits, op.tokens, experts, top_k,
-                                                                        parts.choices);
+    const auto compute = [&](const Moe& part, const Blocks& run) {
+        if (op.tokens <= kFewTokens) {
+            few_tokens(part, run, parts, {multiprocessors_, !float32_ && compute_capability_ >= 80}, stream_);
+        } else {
+            many_tokens(part, run, parts, float32_, stream_);
+        }
+        launched();
+    };
+    bool routed = false;
+    for (int first = 0, count = 1; first < experts; first += std::max(1, count)) {
+        count = run_length(op, first);
+        if (count == 0) continue;
+        if (!std::exchange(routed, true)) {
+            const auto blocks = static_cast<unsigned>(ceil_div(op.tokens, kWarps));
+            const auto shared_bytes = static_cast<size_t>(kWarps * experts) * sizeof(uint32_t);
+            route_kernel<<<blocks, kWarps * kWarp, shared_bytes, stream_>>>(op.router_logits, op.tokens, experts,
+                                                                            sized.top_k, parts.choices);
+        }
+        compute(sized, blocks_of(op.experts, first, count, op.expert_scales));
+        sized.shared = nullptr;  // once is enough
     }
-    if (op.tokens <= kFewTokens) {
-        few_tokens(op, top_k, parts, {multiprocessors_, !float32_ && compute_capability_ >= 80}, stream_);
-    } else {
-        many_tokens(op, top_k, parts, float32_, stream_);
-    }
-    launched();
+    if (sized.shared != nullptr) compute(sized, Blocks{});
 }
 
 }  // namespace octavo::cuda

@@ -10,21 +10,30 @@ namespace octavo::cuda {
 
 enum FfnPart { kGate, kUp, kDown };
 
-// Feed-forward blocks at equal distances.
+// Feed-forward blocks at equal distances: of a layer's, `count` from number `first` on.
 struct Blocks {
-    DeviceMatrix parts[3];  // of the first block
-    int64_t distance;       // bytes from one block to the next
-    const float* scales;    // [blocks][3]; nullptr: those of the first block
+    DeviceMatrix parts[3];  // of number `first`
+    int first;
+    int count;
+    int64_t distance;     // bytes from one block to the next
+    const float* scales;  // [count][3]; nullptr: those of number `first`
 
     const float* scales_of(FfnPart part) const { return scales == nullptr ? nullptr : scales + part; }
+    __device__ bool has(int block) const { return block >= first && block < first + count; }
+    // Of a block that is among them.
     __device__ DeviceMatrix matrix(FfnPart part, int block) const {
-        return parts[part].of_group(block, distance, scales == nullptr ? nullptr : scales + part);
+        return parts[part].of_group(block - first, distance, scales == nullptr ? nullptr : scales + part);
     }
 };
-inline Blocks blocks_of(std::span<const FfnMatrices> blocks, const float* scales) {
-    const FfnMatrices& first = blocks.front();
-    const int64_t distance = blocks.size() > 1 ? blocks[1].gate.data - first.gate.data : 0;
-    return {{device_matrix(first.gate), device_matrix(first.up), device_matrix(first.down)}, distance, scales};
+// scales: of all blocks from number 0 on, or nullptr.
+inline Blocks blocks_of(std::span<const FfnMatrices> blocks, int first, int count, const float* scales) {
+    const FfnMatrices* const block = &blocks[static_cast<size_t>(first)];
+    const int64_t distance = count > 1 ? block[1].gate.data - block->gate.data : 0;
+    return {{device_matrix(block->gate), device_matrix(block->up), device_matrix(block->down)},
+            first,
+            count,
+            distance,
+            scales == nullptr ? nullptr : scales + first * kScaleStride};
 }
 
 struct Choices {

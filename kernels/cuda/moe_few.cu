@@ -13,6 +13,11 @@ constexpr int kRowsTogether = 4;  // share what is loaded of x, where there are 
 
 __device__ bool is_shared(const FewTokensMoe& op, int slot) { return slot == op.top_k; }
 
+// Whether this slot's block is one of those that are computed now.
+__device__ bool is_here(const FewTokensMoe& op, int64_t token, int slot) {
+    return is_shared(op, slot) || op.experts.has(op.choices.expert[token * op.top_k + slot]);
+}
+
 __device__ DeviceMatrix matrix_of(const FewTokensMoe& op, FfnPart part, int64_t token, int slot) {
     if (is_shared(op, slot)) return op.shared.parts[part];
     return op.experts.matrix(part, op.choices.expert[token * op.top_k + slot]);
@@ -39,6 +44,7 @@ __global__ void __launch_bounds__(2 * kPairs * kWarp) few_gate_up_kernel(FewToke
     const int warp = threadIdx.x / kWarp;
     const int lane = threadIdx.x % kWarp;
     const int64_t first_row = (int64_t{blockIdx.x} * kPairs + warp / 2) * rows;
+    if (!is_here(op, token, slot)) return;
     const DeviceMatrix w = matrix_of(op, warp % 2 == 0 ? kGate : kUp, token, slot);
     if (first_row < w.rows) {
         with_weight_type<types>(w.type, [&](auto type) {
@@ -64,6 +70,7 @@ __global__ void __launch_bounds__(kMaxWarps* kWarp) few_down_kernel(FewTokensMoe
     const int lane = threadIdx.x % kWarp;
     const int64_t first_row = int64_t{blockIdx.x} * rows;
     for (int slot = threadIdx.x / kWarp; slot < op.slots(); slot += blockDim.x / kWarp) {
+        if (!is_here(op, token, slot)) continue;
         const DeviceMatrix w = matrix_of(op, kDown, token, slot);
         with_weight_type<types>(w.type, [&](auto type) {
             float sums[rows][1];
@@ -78,6 +85,7 @@ __global__ void __launch_bounds__(kMaxWarps* kWarp) few_down_kernel(FewTokensMoe
     if (threadIdx.x >= rows || first_row + threadIdx.x >= op.hidden) return;
     float sum = 0;
     for (int slot = 0; slot < op.slots(); ++slot) {
+        if (!is_here(op, token, slot)) continue;
         sum = fmaf(weight_of(op, token, slot), parts[slot * rows + threadIdx.x], sum);
     }
     op.y[token * op.hidden + first_row + threadIdx.x] += sum;
@@ -112,6 +120,7 @@ __global__ void __launch_bounds__(2 * kGateWarps * kWarp, 3) nvfp4_gate_up_kerne
     const int warp = threadIdx.x / kWarp % kGateWarps;
     const FfnPart which = threadIdx.x / kWarp < kGateWarps ? kGate : kUp;
     const int64_t first_row = int64_t{blockIdx.x} * nvfp4::kRows;
+    if (!is_here(op, token, slot)) return;
     const DeviceMatrix w = matrix_of(op, which, token, slot);
     if (first_row >= w.rows) return;
     const float up_scale = matrix_of(op, kUp, token, slot).scale;
@@ -132,7 +141,8 @@ __global__ void __launch_bounds__(2 * kGateWarps * kWarp, 3) nvfp4_gate_up_kerne
     inner_row(op, token, slot)[first_row + row] = silu(g) * nvfp4::total<kGateWarps>(parts[kUp], row, 0) * factor;
 }
 
-// The matrices of all slots side by side are one.
+// The matrices of all slots side by side are one. A slot whose expert is elsewhere stands there with the first one that
+// is here, and inputs of zero.
 __global__ void __launch_bounds__(kDownWarps* kWarp) nvfp4_down_kernel(FewTokensMoe op) {
     __shared__ nvfp4::Staged<kDownWarps, 1> staged;
     __shared__ float parts[kDownWarps][nvfp4::kRows][1];
@@ -148,12 +158,19 @@ __global__ void __launch_bounds__(kDownWarps* kWarp) nvfp4_down_kernel(FewTokens
         [&](int chunk, int) {
             const int slot = slot_of(chunk);
             const int64_t column = int64_t{chunk - slot * expert_chunks} * nvfp4::kColumns;
-            return nvfp4::load_chunk(matrix_of(op, kDown, token, slot), first_row, column);
+            const bool here = is_here(op, token, slot);
+            const DeviceMatrix w = here ? matrix_of(op, kDown, token, slot) : op.experts.parts[kDown];
+            return nvfp4::load_chunk(w, first_row, column);
         },
         [&](int group, int, float(&x)[8]) {
             constexpr int kGroups = nvfp4::kColumns / 8;
             const int slot = slot_of(group / kGroups);
             const int64_t column = int64_t{group - slot * expert_chunks * kGroups} * 8;
+            if (!is_here(op, token, slot)) {
+#pragma unroll
+                for (float& value : x) value = 0;
+                return;
+            }
             inputs_at<true>(inner_row(op, token, slot), column, 0, x);
         },
         sums);

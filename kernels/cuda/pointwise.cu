@@ -31,6 +31,11 @@ __global__ void gated_norm_kernel(GatedNorm op) {
     }
 }
 
+__global__ void add_kernel(const float* x, int64_t count, float* y) {
+    const int64_t i = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (i < count) y[i] += x[i];
+}
+
 // One block a head: of q first, then of k.
 __global__ void qk_norm_rope_kernel(QkNormRope op) {
     extern __shared__ float normed[];  // [head_dim]
@@ -103,6 +108,12 @@ void CudaBackend::gather_columns(const float* x, int tokens, int64_t x_stride, s
     if (count == 0) return;
     const dim3 grid(static_cast<unsigned>(ceil_div(count, kThreads)), static_cast<unsigned>(tokens));
     gather_kernel<<<grid, kThreads, 0, stream_>>>(x, x_stride, source.data(), count, y);
+    launched();
+}
+
+void CudaBackend::add(const float* x, int64_t count, float* y) {
+    if (count == 0) return;
+    add_kernel<<<static_cast<unsigned>(ceil_div<int64_t>(count, kThreads)), kThreads, 0, stream_>>>(x, count, y);
     launched();
 }
 

@@ -56,7 +56,8 @@ void moe(const Moe& op) {
         std::vector<double> sum(y, y + op.hidden);
         if (experts > 0) {
             for (const Choice& choice : route(op.router_logits + t * experts, experts, op.top_k)) {
-                add_ffn(op.experts[choice.expert], x, choice.probability, sum);
+                const FfnMatrices& expert = op.experts[choice.expert];
+                if (!expert.absent()) add_ffn(expert, x, choice.probability, sum);
             }
         }
         if (op.shared != nullptr) {

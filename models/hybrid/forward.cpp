@@ -233,7 +233,8 @@ Status Forward::run_layers(const SequenceState& state, int64_t first_position, i
 
 // Everything but the position and the contents of arrays that the calls of a pass depend on.
 std::vector<uint64_t> Forward::pass_key(const SequenceState& state, int logit_rows, const SamplingRule* rule) const {
-    std::vector<uint64_t> key = {address(weights_), address(workspace_.data()), static_cast<uint64_t>(logit_rows)};
+    std::vector<uint64_t> key = {address(weights_), weights_->placement, address(workspace_.data()),
+                                 static_cast<uint64_t>(logit_rows)};
     if (rule != nullptr) {
         key.push_back(static_cast<uint64_t>(rule->top_k));
         for (const float number : {rule->temperature, rule->top_p, rule->min_p, rule->repeat_penalty}) {
@@ -414,6 +415,7 @@ void Forward::feed_forward(const FeedForwardWeights& weights, int tokens, const 
     moe.top_k = config_->experts_used;
     moe.experts = weights.experts;
     moe.expert_scales = weights.expert_scales;
+    moe.host_experts = weights.host_experts;
     moe.shared = weights.shared ? &*weights.shared : nullptr;
     moe.x = work.h;
     moe.router_logits = work.router;

@@ -1,6 +1,10 @@
 #include "models/hybrid/placed_weights.h"
 
+#include <algorithm>
+#include <span>
 #include <unordered_map>
+
+#include "kernels/placed_ffn.h"
 
 namespace octavo {
 namespace {
@@ -100,7 +104,27 @@ class Layout {
     int64_t bytes_ = 0;
 };
 
+void leave_experts(PlacedWeights& placed) {
+    placed.expert_copies.resize(placed.weights.layers.size());
+    for (LayerWeights& layer : placed.weights.layers) {
+        layer.ffn.host_experts = layer.ffn.experts;
+        std::ranges::transform(layer.ffn.experts, layer.ffn.experts.begin(), absent_ffn);
+    }
+}
+
+int64_t present_bytes(const std::vector<FfnMatrices>& experts) {
+    int64_t bytes = 0;
+    for (const FfnMatrices& expert : experts) bytes += expert.absent() ? 0 : placed_ffn_bytes(expert);
+    return bytes;
+}
+
 }  // namespace
+
+int64_t PlacedWeights::expert_copy_bytes() const {
+    int64_t bytes = 0;
+    for (const Buffer& copy : expert_copies) bytes += static_cast<int64_t>(copy.bytes());
+    return bytes;
+}
 
 int64_t placed_weight_bytes(const HybridConfig& config, const HybridWeights& weights) {
     HybridWeights views = weights;
@@ -111,11 +135,14 @@ int64_t placed_weight_bytes(const HybridConfig& config, const HybridWeights& wei
     return layout.bytes();
 }
 
-Result<PlacedWeights> place_weights(const HybridConfig& config, const HybridWeights& weights, Backend& backend) {
+Result<PlacedWeights> place_weights(const HybridConfig& config, const HybridWeights& weights, Backend& backend,
+                                    ExpertsGo experts) {
     Memory& memory = backend.memory();
-    PlacedWeights placed{weights, {}};
+    PlacedWeights placed{weights, {}, {}};
     if (memory.on_host()) return placed;
-    Result<Buffer> copy = memory.allocate(static_cast<size_t>(placed_weight_bytes(config, weights)), "the weights");
+    if (experts == ExpertsGo::later) leave_experts(placed);
+    const int64_t bytes = placed_weight_bytes(config, placed.weights);
+    Result<Buffer> copy = memory.allocate(static_cast<size_t>(bytes), "the weights");
     if (!copy) return copy.error();
     placed.copy = std::move(*copy);
     Layout layout;
@@ -127,6 +154,39 @@ Result<PlacedWeights> place_weights(const HybridConfig& config, const HybridWeig
         array = reinterpret_cast<const Value*>(to);
     });
     return placed;
+}
+
+Status take_experts(PlacedWeights& placed, int layer, int count, Memory& device) {
+    FeedForwardWeights& ffn = placed.weights.layers[static_cast<size_t>(layer)].ffn;
+    const std::span<FfnMatrices> taken = std::span(ffn.host_experts).first(static_cast<size_t>(count));
+    if (taken.empty()) return {};
+    const int64_t distance = placed_ffn_bytes(taken.front());
+    Result<Buffer> copy = device.allocate(static_cast<size_t>(count * distance), "experts");
+    if (!copy) return copy.error();
+    for (size_t i = 0; i < taken.size(); ++i) {
+        ffn.experts[i] = place_ffn(taken[i], copy->data() + static_cast<int64_t>(i) * distance, device);
+        taken[i] = absent_ffn(taken[i]);
+    }
+    if (taken.size() == ffn.host_experts.size()) ffn.host_experts.clear();
+    placed.expert_copies[static_cast<size_t>(layer)] = std::move(*copy);
+    ++placed.weights.placement;
+    return {};
+}
+
+void return_experts(PlacedWeights& placed, int layer, const HybridWeights& weights) {
+    Buffer& copy = placed.expert_copies[static_cast<size_t>(layer)];
+    if (copy.bytes() == 0) return;
+    FeedForwardWeights& ffn = placed.weights.layers[static_cast<size_t>(layer)].ffn;
+    ffn.host_experts = weights.layers[static_cast<size_t>(layer)].ffn.experts;
+    std::ranges::transform(ffn.host_experts, ffn.experts.begin(), absent_ffn);
+    copy = Buffer();
+    ++placed.weights.placement;
+}
+
+int64_t bytes_left_on_host(const HybridWeights& placed) {
+    int64_t bytes = 0;
+    for (const LayerWeights& layer : placed.layers) bytes += present_bytes(layer.ffn.host_experts);
+    return bytes;
 }
 
 }  // namespace octavo

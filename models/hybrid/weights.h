@@ -45,6 +45,8 @@ struct FeedForwardWeights {
     std::vector<FfnMatrices> experts;  // [experts]
     // [experts][3] Matrix::scale of their gate, up and down, where kernels of a device find it; nullptr: all 1
     const float* expert_scales = nullptr;
+    // [experts] those that a device leaves in ordinary memory; absent above, as the others are here. Empty: none.
+    std::vector<FfnMatrices> host_experts;
     std::optional<FfnMatrices> shared;
     Matrix shared_gate;  // [1][hidden]; rows 0: the shared block is not gated
 };
@@ -75,6 +77,7 @@ struct HybridWeights {
     Matrix head;                        // [vocab][hidden]; the embedding where the file ties them
     const float* final_norm = nullptr;  // [hidden]
     std::vector<LayerWeights> layers;
+    uint64_t placement = 0;  // another number whenever arrays have moved, which recorded passes must not miss
 };
 
 }  // namespace octavo

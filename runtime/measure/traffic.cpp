@@ -17,6 +17,11 @@ int64_t projection_bytes(const OrderedProjection& projection) {
     return bytes;
 }
 
+// Experts of a layer are all of one size.
+int64_t expert_bytes(const LayerWeights& layer, int experts_used) {
+    return layer.ffn.experts.empty() ? 0 : experts_used * ffn_bytes(layer.ffn.experts.front());
+}
+
 int64_t layer_bytes(const LayerWeights& layer, int experts_used) {
     int64_t bytes = matrix_bytes(layer.ffn.router) + matrix_bytes(layer.ffn.shared_gate);
     if (layer.attention) {
@@ -27,8 +32,7 @@ int64_t layer_bytes(const LayerWeights& layer, int experts_used) {
     if (layer.delta_net)
         bytes += projection_bytes(layer.delta_net->qkvz) + projection_bytes(layer.delta_net->ba) +
                  matrix_bytes(layer.delta_net->out);
-    // Experts of a layer are all of one size.
-    if (!layer.ffn.experts.empty()) bytes += experts_used * ffn_bytes(layer.ffn.experts.front());
+    bytes += expert_bytes(layer, experts_used);
     if (layer.ffn.shared) bytes += ffn_bytes(*layer.ffn.shared);
     return bytes;
 }
@@ -38,6 +42,12 @@ int64_t layer_bytes(const LayerWeights& layer, int experts_used) {
 int64_t decode_weight_bytes(const Model& model) {
     int64_t bytes = model.weights.head.bytes() + model.weights.embedding.row_bytes();
     for (const LayerWeights& layer : model.weights.layers) bytes += layer_bytes(layer, model.config.experts_used);
+    return bytes;
+}
+
+int64_t decode_expert_bytes(const Model& model) {
+    int64_t bytes = 0;
+    for (const LayerWeights& layer : model.weights.layers) bytes += expert_bytes(layer, model.config.experts_used);
     return bytes;
 }
 

@@ -88,7 +88,15 @@ Status check_moe(Backend& reference, Backend& tested) {
         const std::vector<float> gate = random_floats(count(tokens), 8);
         const Status same = compare(reference, tested, kFloatTolerance, [&](Backend& backend) {
             std::vector<float> y = random_floats(x.size(), 9);
-            backend.moe({tokens, kHidden, 2, experts, &shared, x.data(), router.data(), gate.data(), y.data()});
+            backend.moe({.tokens = tokens,
+                         .hidden = kHidden,
+                         .top_k = 2,
+                         .experts = experts,
+                         .shared = &shared,
+                         .x = x.data(),
+                         .router_logits = router.data(),
+                         .shared_gate = gate.data(),
+                         .y = y.data()});
             return y;
         });
         if (!same) return same;

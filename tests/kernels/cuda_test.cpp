@@ -318,8 +318,15 @@ TEST_P(CudaExperts, AreThoseOfTheReference) {
         const Values gate = make_input(InputFamily::gaussian, tokens, 52);
         const auto run = [&](Backend& backend) {
             Values y(x.size());
-            backend.moe({tokens, kHidden, 2, std::span(blocks).first(kExperts), &blocks.back(), x.data(), router.data(),
-                         gate.data(), y.data()});
+            backend.moe({.tokens = tokens,
+                         .hidden = kHidden,
+                         .top_k = 2,
+                         .experts = std::span(blocks).first(kExperts),
+                         .shared = &blocks.back(),
+                         .x = x.data(),
+                         .router_logits = router.data(),
+                         .shared_gate = gate.data(),
+                         .y = y.data()});
             EXPECT_TRUE(backend.finish());
             return y;
         };

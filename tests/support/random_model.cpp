@@ -38,7 +38,7 @@ class Weights {
     std::vector<std::shared_ptr<const void>> owners_;
 };
 
-HybridConfig small_config(int context_length) {
+HybridConfig small_config(int context_length, int expert_ff) {
     HybridConfig config;
     config.architecture = "qwen35moe";
     config.layers = 8;
@@ -64,7 +64,7 @@ HybridConfig small_config(int context_length) {
     config.key_head_of_value_head = {0, 0, 1, 1};
     config.experts = 4;
     config.experts_used = 2;
-    config.expert_ff = 32;
+    config.expert_ff = expert_ff;
     config.shared_ff = 32;
     return config;
 }
@@ -104,11 +104,11 @@ FeedForwardWeights feed_forward(Weights& weights, const HybridConfig& c) {
 
 }  // namespace
 
-std::shared_ptr<const Model> random_model(uint64_t seed, int context_length) {
+std::shared_ptr<const Model> random_model(uint64_t seed, int context_length, int expert_ff) {
     auto model = std::make_shared<Model>();
     model->name = "random";
     model->source = "test";
-    model->config = small_config(context_length);
+    model->config = small_config(context_length, expert_ff);
     const HybridConfig& c = model->config;
     Weights weights(seed);
     model->weights.embedding = weights.matrix(c.vocab, c.hidden);

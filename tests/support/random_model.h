@@ -9,9 +9,10 @@
 
 namespace octavo::test {
 
-// Two groups of three Gated DeltaNet layers and one attention layer; head_dim 32, four experts of which two are used.
+// Two groups of three Gated DeltaNet layers and one attention layer; head_dim 32, four experts of which two are used
+// (each takes 3 x 64 x expert_ff floats).
 // 261 tokens: bytes, then <|im_start|>, <|im_end|>, <|endoftext|>, <think>, </think>. It can chat in ChatML.
-std::shared_ptr<const Model> random_model(uint64_t seed = 1, int context_length = 4096);
+std::shared_ptr<const Model> random_model(uint64_t seed = 1, int context_length = 4096, int expert_ff = 32);
 
 // One token a byte; the control tokens above are found in markup only.
 class ByteTokenizer : public Tokenizer {

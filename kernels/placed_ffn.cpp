@@ -1,0 +1,43 @@
+#include "kernels/placed_ffn.h"
+
+namespace octavo {
+namespace {
+
+constexpr int64_t kAlignment = 256;
+
+int64_t padded(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// Calls visit(array, bytes) for the values of every matrix, and for their scales where they lie apart.
+template <class Visit>
+void visit_arrays(FfnMatrices& ffn, Visit&& visit) {
+    for (Matrix* w : {&ffn.gate, &ffn.up, &ffn.down}) {
+        visit(w->data, w->bytes());
+        if (w->scale_bytes() > 0) visit(w->block_scales, w->scale_bytes());
+    }
+}
+
+}  // namespace
+
+int64_t placed_ffn_bytes(const FfnMatrices& ffn) {
+    FfnMatrices views = ffn;
+    int64_t sum = 0;
+    visit_arrays(views, [&](const std::byte*&, int64_t bytes) { sum += padded(bytes); });
+    return sum;
+}
+
+FfnMatrices place_ffn(const FfnMatrices& ffn, std::byte* to, Memory& memory) {
+    FfnMatrices placed = ffn;
+    visit_arrays(placed, [&](const std::byte*& array, int64_t bytes) {
+        memory.upload(to, array, static_cast<size_t>(bytes));
+        array = to;
+        to += padded(bytes);
+    });
+    return placed;
+}
+
+FfnMatrices absent_ffn(FfnMatrices ffn) {
+    visit_arrays(ffn, [](const std::byte*& array, int64_t) { array = nullptr; });
+    return ffn;
+}
+
+}  // namespace octavo

@@ -1,0 +1,19 @@
+// A feed-forward block as a device keeps it: its matrices and their scales in one piece, so that blocks of one shape
+// lie at equal distances.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/base/memory.h"
+#include "kernels/matrix.h"
+
+namespace octavo {
+
+int64_t placed_ffn_bytes(const FfnMatrices& ffn);
+// Copies it to `to` [placed_ffn_bytes] in `memory`; what comes back views that.
+FfnMatrices place_ffn(const FfnMatrices& ffn, std::byte* to, Memory& memory);
+
+// Its shape without its values.
+FfnMatrices absent_ffn(FfnMatrices ffn);
+
+}  // namespace octavo
