@@ -85,6 +85,7 @@ class Engine::Worker {
            std::string gpu_refusal)
         : model_(std::move(model)),
           device_(options),
+          split_prefill_chunk_(options.split_prefill_chunk),
           options_(options.session),
           backend_(std::move(backend)),
           gpu_refusal_(std::move(gpu_refusal)),
@@ -234,6 +235,7 @@ class Engine::Worker {
         Result<std::unique_ptr<Backend>> split = make_split_backend(std::move(backend_), std::move(cpu), options);
         if (!split) return split.error();
         backend_ = std::move(*split);
+        options_.prefill_chunk = std::max(options_.prefill_chunk, split_prefill_chunk_);
         return {};
     }
 
@@ -295,6 +297,7 @@ class Engine::Worker {
     // Later members use earlier ones, and go first.
     std::shared_ptr<const Model> model_;
     DeviceOptions device_;
+    int split_prefill_chunk_;
     SessionOptions options_;
     EngineInfo info_;
     std::unique_ptr<Backend> backend_;

@@ -36,6 +36,8 @@ Result<std::unique_ptr<Backend>> open_backend_on_host_arrays(const DeviceOptions
 
 struct EngineOptions : DeviceOptions {
     SessionOptions session;
+    // Of a model whose experts travel to a device: each pass copies them all, so that a longer one is a faster one.
+    int split_prefill_chunk = 2048;
 };
 
 // What was chosen, in words and numbers for a person.
