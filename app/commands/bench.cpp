@@ -85,8 +85,9 @@ Result<Readers> measure_readers(Engine& engine, int threads) {
 
 Result<Row> row_of(Engine& engine, const KvSettings& kv, int64_t depth, const SpeedReport& speed,
                    const Options& options, const Readers& readers) {
-    Row row = {kv, depth, speed, speed.gb_per_s / readers.gb_per_s(engine.model(), speed.bytes_per_token), 0};
+    Row row = {kv, depth, speed, 0, 0};
     if (speed.bytes_per_token == 0) return row;
+    row.memory_share = speed.gb_per_s / readers.gb_per_s(engine.model(), speed.bytes_per_token);
     if (readers.cpu) {
         row.reads_share = row.memory_share;
         return row;
