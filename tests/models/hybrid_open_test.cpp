@@ -222,7 +222,8 @@ TEST(HybridOpen, SaysWhatIsMissing) {
     EXPECT_NE(nothing.error().message.find("no-such-file.gguf"), std::string::npos);
     const auto no_model = open_model(test::fixture_path("tokenizer"));
     ASSERT_FALSE(no_model);
-    EXPECT_NE(no_model.error().message.find("neither config.json nor safetensors"), std::string::npos) << no_model.error().message;
+    EXPECT_NE(no_model.error().message.find("neither config.json nor safetensors"), std::string::npos)
+        << no_model.error().message;
 }
 
 }  // namespace
