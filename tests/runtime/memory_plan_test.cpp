@@ -24,12 +24,9 @@ TEST(MemoryPlan, ThePlanOfALengthIsWhatAConversationOfThatLengthTakes) {
     Job job;
     ASSERT_TRUE((*session)->prefill(ids, {}, job));
 
-    const EngineMemory engine{"cpu",
-                              static_cast<int64_t>(backend->memory().page_bytes()),
-                              0,
-                              forward->workspace_bytes(),
-                              backend->own_bytes().scratch,
-                              0};
+    const EngineMemory engine{.page_bytes = static_cast<int64_t>(backend->memory().page_bytes()),
+                              .workspace_bytes = forward->workspace_bytes(),
+                              .scratch_bytes = backend->own_bytes().scratch};
     const std::vector<MemoryLine> measured = memory_plan(*model, **session, engine);
     const std::vector<MemoryLine> planned = planned_memory(*model, options, 1500, engine);
     ASSERT_EQ(measured.size(), planned.size());
