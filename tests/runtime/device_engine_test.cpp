@@ -72,7 +72,7 @@ TEST(DeviceEngine, AModelThatDoesNotFitRunsOnTheCpuAndSaysWhy) {
     ASSERT_TRUE(engine) << engine.error().message;
     const EngineInfo& info = (*engine)->info();
     EXPECT_EQ(info.device, "cpu");
-    EXPECT_NE(info.gpu_refusal.find("512.00 KiB"), std::string::npos) << info.gpu_refusal;
+    EXPECT_NE(info.gpu_refusal.find(" wanted, "), std::string::npos) << info.gpu_refusal;
     EXPECT_NE(info.backend.find(", not the GPU: " + info.gpu_refusal), std::string::npos) << info.backend;
     EXPECT_TRUE(read(**engine, 20));
 
