@@ -395,11 +395,13 @@ TEST_P(DenseParity, Moe) {
                                             << shape.ff << ", experts " << shape.experts << ", top " << shape.top_k
                                             << ", " << weight_type_spec(shape.type).name);
             MoeCase test_case(shape, family);
-            EXPECT_TRUE(within_bounds(test_case.run(*backend_), test_case.run(*reference_), test_case.bounds(),
-                                      test_case.dimensions()));
+            const Bounds bounds = test_case.bounds();
+            EXPECT_TRUE(
+                within_bounds(test_case.run(*backend_), test_case.run(*reference_), bounds, test_case.dimensions()));
+            if (family != InputFamily::gaussian) continue;
             test_case.leave_some_out();
-            EXPECT_TRUE(within_bounds(test_case.run(*backend_), test_case.run(*reference_), test_case.bounds(),
-                                      test_case.dimensions()))
+            EXPECT_TRUE(
+                within_bounds(test_case.run(*backend_), test_case.run(*reference_), bounds, test_case.dimensions()))
                 << "with experts elsewhere";
         }
     });
