@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/placed_ffn.h"
+
 namespace octavo {
 namespace {
 
@@ -33,20 +35,13 @@ class Staging {
     // Feed-forward blocks at equal distances.
     std::vector<FfnMatrices> in(std::span<const FfnMatrices> blocks) {
         std::vector<FfnMatrices> copies(blocks.begin(), blocks.end());
-        std::vector<Matrix*> parts;
-        for (FfnMatrices& copy : copies) {
-            if (!copy.absent()) parts.insert(parts.end(), {&copy.gate, &copy.up, &copy.down});
-        }
+        const auto placed_bytes = [](const FfnMatrices& block) { return block.absent() ? 0 : placed_ffn_bytes(block); };
         int64_t bytes = 0;
-        for (const Matrix* part : parts) bytes += padded(part->bytes()) + padded(part->scale_bytes());
+        for (const FfnMatrices& block : blocks) bytes += placed_bytes(block);
         std::byte* to = take(static_cast<size_t>(bytes));
-        for (Matrix* part : parts) {
+        for (FfnMatrices& copy : copies) {
             if (to == nullptr) break;
-            memory_.upload(to, part->data, static_cast<size_t>(part->bytes()));
-            part->data = std::exchange(to, to + padded(part->bytes()));
-            if (part->scale_bytes() == 0) continue;
-            memory_.upload(to, part->block_scales, static_cast<size_t>(part->scale_bytes()));
-            part->block_scales = std::exchange(to, to + padded(part->scale_bytes()));
+            if (!copy.absent()) copy = place_ffn(copy, std::exchange(to, to + placed_bytes(copy)), memory_);
         }
         return copies;
     }
@@ -95,7 +90,6 @@ class Staging {
         const void* device;
         size_t bytes;
     };
-    static int64_t padded(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 
     std::byte* take(size_t bytes) {
         if (error_ || bytes == 0) return nullptr;
@@ -271,8 +265,7 @@ class HostArrays final : public Backend {
         std::vector<FfnMatrices> shared;
         if (op.shared != nullptr) shared = stage.in(std::span(op.shared, 1));
         staged.experts = experts;
-        std::vector<float> scales;
-        for (const FfnMatrices& e : op.experts) scales.insert(scales.end(), {e.gate.scale, e.up.scale, e.down.scale});
+        const std::vector<float> scales = expert_scales_of(op.experts);
         staged.expert_scales = stage.in(scales.data(), std::ssize(scales));
         staged.shared = shared.empty() ? nullptr : shared.data();
         staged.x = stage.in(op.x, int64_t{op.tokens} * op.hidden);

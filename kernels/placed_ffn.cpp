@@ -40,4 +40,10 @@ FfnMatrices absent_ffn(FfnMatrices ffn) {
     return ffn;
 }
 
+std::vector<float> expert_scales_of(std::span<const FfnMatrices> experts) {
+    std::vector<float> scales;
+    for (const FfnMatrices& e : experts) scales.insert(scales.end(), {e.gate.scale, e.up.scale, e.down.scale});
+    return scales;
+}
+
 }  // namespace octavo

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "kernels/base/memory.h"
 #include "kernels/matrix.h"
@@ -15,5 +17,8 @@ FfnMatrices place_ffn(const FfnMatrices& ffn, std::byte* to, Memory& memory);
 
 // Its shape without its values.
 FfnMatrices absent_ffn(FfnMatrices ffn);
+
+// [experts][3], as Moe::expert_scales has them.
+std::vector<float> expert_scales_of(std::span<const FfnMatrices> experts);
 
 }  // namespace octavo

@@ -38,6 +38,9 @@ class YieldingMemory final : public Memory {
     void copy(void* to, const void* from, size_t bytes) override { memory_.copy(to, from, bytes); }
     void clear(void* to, size_t bytes) override { memory_.clear(to, bytes); }
 
+    // After a refusal of so many bytes: whether room was made for them, so that the request can come again.
+    bool makes_room(const Error& refusal, size_t bytes) const;
+
   private:
     Memory& memory_;
     Yielding yielding_;

@@ -104,18 +104,10 @@ class Layout {
     int64_t bytes_ = 0;
 };
 
-void leave_experts(PlacedWeights& placed) {
-    placed.expert_copies.resize(placed.weights.layers.size());
-    for (LayerWeights& layer : placed.weights.layers) {
-        layer.ffn.host_experts = layer.ffn.experts;
-        std::ranges::transform(layer.ffn.experts, layer.ffn.experts.begin(), absent_ffn);
-    }
-}
-
-int64_t present_bytes(const std::vector<FfnMatrices>& experts) {
-    int64_t bytes = 0;
-    for (const FfnMatrices& expert : experts) bytes += expert.absent() ? 0 : placed_ffn_bytes(expert);
-    return bytes;
+// A layer's experts, as the model has them, stay in ordinary memory.
+void leave_experts(const std::vector<FfnMatrices>& experts, FeedForwardWeights& ffn) {
+    ffn.host_experts = experts;
+    std::ranges::transform(ffn.host_experts, ffn.experts.begin(), absent_ffn);
 }
 
 }  // namespace
@@ -140,7 +132,10 @@ Result<PlacedWeights> place_weights(const HybridConfig& config, const HybridWeig
     Memory& memory = backend.memory();
     PlacedWeights placed{weights, {}, {}};
     if (memory.on_host()) return placed;
-    if (experts == ExpertsGo::later) leave_experts(placed);
+    if (experts == ExpertsGo::later) {
+        placed.expert_copies.resize(placed.weights.layers.size());
+        for (LayerWeights& layer : placed.weights.layers) leave_experts(layer.ffn.experts, layer.ffn);
+    }
     const int64_t bytes = placed_weight_bytes(config, placed.weights);
     Result<Buffer> copy = memory.allocate(static_cast<size_t>(bytes), "the weights");
     if (!copy) return copy.error();
@@ -176,16 +171,18 @@ Status take_experts(PlacedWeights& placed, int layer, int count, Memory& device)
 void return_experts(PlacedWeights& placed, int layer, const HybridWeights& weights) {
     Buffer& copy = placed.expert_copies[static_cast<size_t>(layer)];
     if (copy.bytes() == 0) return;
-    FeedForwardWeights& ffn = placed.weights.layers[static_cast<size_t>(layer)].ffn;
-    ffn.host_experts = weights.layers[static_cast<size_t>(layer)].ffn.experts;
-    std::ranges::transform(ffn.host_experts, ffn.experts.begin(), absent_ffn);
+    leave_experts(weights.layers[static_cast<size_t>(layer)].ffn.experts,
+                  placed.weights.layers[static_cast<size_t>(layer)].ffn);
     copy = Buffer();
     ++placed.weights.placement;
 }
 
 int64_t bytes_left_on_host(const HybridWeights& placed) {
     int64_t bytes = 0;
-    for (const LayerWeights& layer : placed.layers) bytes += present_bytes(layer.ffn.host_experts);
+    for (const LayerWeights& layer : placed.layers) {
+        for (const FfnMatrices& expert : layer.ffn.host_experts)
+            bytes += expert.absent() ? 0 : placed_ffn_bytes(expert);
+    }
     return bytes;
 }
 

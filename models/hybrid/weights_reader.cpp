@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/placed_ffn.h"
 #include "models/hybrid/skipped_tensors.h"
 #include "models/hybrid/tensor_reader.h"
 #include "models/tensors/quote_name.h"
@@ -182,8 +183,7 @@ class LayerBuilder {
 
     // [experts][3]; nullptr where all are 1.
     const float* scales_of(const std::vector<FfnMatrices>& experts) {
-        std::vector<float> scales;
-        for (const FfnMatrices& e : experts) scales.insert(scales.end(), {e.gate.scale, e.up.scale, e.down.scale});
+        const std::vector<float> scales = expert_scales_of(experts);
         const bool all_one = std::all_of(scales.begin(), scales.end(), [](float scale) { return scale == 1; });
         return all_one ? nullptr : reader_.keep(std::span<const float>(scales)).data();
     }

@@ -3,8 +3,8 @@
 // once.
 //
 // A row is read in steps of kStep values; types without blocks may end in a tail shorter than a step, of which
-// load_tail gives n <= kLanes values. `scale` is given
-// the step, the row's block scales (of types that keep them apart) and the step's first column.
+// load_tail gives n <= kLanes values. `scale` is given the step, the row's block scales (of types that keep them apart)
+// and the step's first column.
 #pragma once
 
 #include <cstddef>
