@@ -17,6 +17,8 @@ struct CudaOptions {
     // Products and attention in float32 throughout, as the CPU does them. Otherwise long products and attention run on
     // the tensor cores: 16-bit factors, float32 sums.
     bool float32 = false;
+    // Ordinary code between operations is called by the driver even where a quicker way works (host_calls.h): for tests.
+    bool host_by_driver = true;
 };
 
 // On the first GPU that the driver lists. ErrorKind::device, in a sentence that says what is missing: the driver, a

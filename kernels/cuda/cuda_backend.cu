@@ -5,6 +5,7 @@
 
 #include "kernels/base/memory_error.h"
 #include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/cuda_upload_stream.h"
 #include "kernels/cuda/gated_delta.cuh"
 #include "kernels/cuda/gemm.cuh"
 
@@ -56,16 +57,12 @@ Status CudaBackend::start(const CudaOptions& options) {
                                             " (compute capability " + capability +
                                             ", 7.5 or later is needed), or the driver is too old; use --device cpu."};
     }
-    for (cudaStream_t* stream : {&stream_, &host_stream_}) {
-        const cudaError_t error = cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
-        if (error != cudaSuccess) return device_error(error);
-    }
-    for (cudaEvent_t* event : {&host_may_start_, &host_done_}) {
-        const cudaError_t error = cudaEventCreateWithFlags(event, cudaEventDisableTiming);
-        if (error != cudaSuccess) return device_error(error);
+    if (const cudaError_t error = cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking); error != cudaSuccess) {
+        return device_error(error);
     }
     const auto budget = static_cast<size_t>(options.budget_bytes);
     if (Status status = memory_.start(kDevice, stream_, budget, free_at_start); !status) return status;
+    host_calls_.start(memory_, stream_, options.host_by_driver);
     prepare_decode_attention();
     prepare_prefill_attention();
     prepare_chunked();
@@ -89,29 +86,20 @@ BackendBytes CudaBackend::own_bytes() {
 }
 
 CudaBackend::~CudaBackend() {
-    for (const cudaStream_t stream : {stream_, host_stream_}) {
-        if (stream != nullptr) (void)cudaStreamSynchronize(stream);
-    }
+    if (stream_ != nullptr) (void)cudaStreamSynchronize(stream_);
     drop_records();
     scratch_ = Buffer();
     flags_ = Buffer();
-    for (const cudaEvent_t event : {host_may_start_, host_done_}) {
-        if (event != nullptr) (void)cudaEventDestroy(event);
-    }
-    for (const cudaStream_t stream : {stream_, host_stream_}) {
-        if (stream != nullptr) (void)cudaStreamDestroy(stream);
-    }
+    if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
 }
 
-void CudaBackend::start_on_host(const std::function<void()>& work) {
-    const auto call = [](void* context) { (*static_cast<const std::function<void()>*>(context))(); };
-    memory_.note(cudaEventRecord(host_may_start_, stream_));
-    memory_.note(cudaStreamWaitEvent(host_stream_, host_may_start_));
-    memory_.note(cudaLaunchHostFunc(host_stream_, call, const_cast<std::function<void()>*>(&work)));
-    memory_.note(cudaEventRecord(host_done_, host_stream_));
-}
+void CudaBackend::start_on_host(const std::function<void()>& work) { host_calls_.begin(work, recording_); }
 
-void CudaBackend::join_host() { memory_.note(cudaStreamWaitEvent(stream_, host_done_)); }
+void CudaBackend::join_host() { host_calls_.join(recording_); }
+
+Result<std::unique_ptr<UploadStream>> CudaBackend::upload_stream(const UploadOptions& options) {
+    return make_cuda_upload_stream(memory_, stream_, options);
+}
 
 Status CudaBackend::finish() {
     int32_t not_encodable = 0;
@@ -157,20 +145,26 @@ void CudaBackend::repeat(std::span<const uint64_t> key, int64_t first_cell, cons
     (void)position(first_cell);
     const auto same_key = [&](const Record& record) { return std::ranges::equal(record.key, key); };
     if (const auto known = std::ranges::find_if(records_, same_key); known != records_.end()) {
-        memory_.note(cudaGraphLaunch(known->graph, stream_));
-        return;
+        return launch(*known);
     }
     // The first time shows how much scratch the calls need; nothing is allocated while they are recorded.
     const bool seen = std::ranges::equal(last_key_, key);
     last_key_.assign(key.begin(), key.end());
     cudaGraphExec_t graph = seen ? record(work) : nullptr;
+    HostCalls::Works host_works = host_calls_.take_recorded();
     if (graph == nullptr) return work();
     if (records_.size() == kMostRecords) {
         (void)cudaGraphExecDestroy(records_.front().graph);
         records_.erase(records_.begin());
     }
-    records_.push_back({last_key_, graph});
-    memory_.note(cudaGraphLaunch(graph, stream_));
+    records_.push_back({last_key_, graph, std::move(host_works)});
+    launch(records_.back());
+}
+
+void CudaBackend::launch(const Record& record) {
+    const cudaError_t error = cudaGraphLaunch(record.graph, stream_);
+    memory_.note(error);
+    if (error == cudaSuccess) host_calls_.run(record.host_works);
 }
 
 // nullptr where the driver does not record these calls; nothing has been run then.

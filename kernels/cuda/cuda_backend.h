@@ -22,10 +22,12 @@
 #include "kernels/backend.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/cuda_memory.h"
+#include "kernels/cuda/host_calls.h"
+#include "kernels/upload_stream.h"
 
 namespace octavo::cuda {
 
-class CudaBackend final : public Backend {
+class CudaBackend final : public Backend, public UploadsAhead {
   public:
     static Result<std::unique_ptr<Backend>> create(const CudaOptions& options);
     ~CudaBackend() override;
@@ -38,6 +40,7 @@ class CudaBackend final : public Backend {
 
     void start_on_host(const std::function<void()>& work) override;
     void join_host() override;
+    Result<std::unique_ptr<UploadStream>> upload_stream(const UploadOptions& options) override;
 
     // matmul.cu
     void matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) override;
@@ -88,8 +91,10 @@ class CudaBackend final : public Backend {
     struct Record {
         std::vector<uint64_t> key;
         cudaGraphExec_t graph;
+        HostCalls::Works host_works;
     };
     cudaGraphExec_t record(const std::function<void()>& work);
+    void launch(const Record& record);
     void drop_records();
 
     std::string name_;
@@ -97,10 +102,8 @@ class CudaBackend final : public Backend {
     int compute_capability_ = 0;  // that the code was made for; 89 is 8.9
     int multiprocessors_ = 0;
     cudaStream_t stream_ = nullptr;
-    cudaStream_t host_stream_ = nullptr;  // ordinary code runs beside stream_
-    cudaEvent_t host_may_start_ = nullptr;
-    cudaEvent_t host_done_ = nullptr;
     CudaMemory memory_;
+    HostCalls host_calls_;
     Buffer flags_;  // Flags
     Buffer scratch_;
     int64_t position_ = -1;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernels/base/memory_error.h"
+#include "kernels/cuda/driver_calls.h"
 
 namespace octavo::cuda {
 namespace {
@@ -17,27 +18,16 @@ constexpr size_t kBufferGrain = 512;
 size_t round_up(size_t bytes, size_t grain) { return (bytes + grain - 1) / grain * grain; }
 size_t whole_mib(size_t bytes) { return (bytes + (size_t{1} << 20) - 1) >> 20; }
 
-template <class Call>
-bool fetch(const char* name, Call& call) {
-    void* entry = nullptr;
-    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-    constexpr unsigned kVersion = 12000;
-    const cudaError_t error = cudaGetDriverEntryPointByVersion(name, &entry, kVersion, cudaEnableDefault, &found);
-    if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) return false;
-    call = reinterpret_cast<Call>(entry);
-    return true;
-}
-
 VirtualMemoryCalls fetch_calls() {
     VirtualMemoryCalls calls;
-    fetch("cuMemAddressReserve", calls.address_reserve);
-    fetch("cuMemAddressFree", calls.address_free);
-    fetch("cuMemCreate", calls.create);
-    fetch("cuMemRelease", calls.release);
-    fetch("cuMemMap", calls.map);
-    fetch("cuMemUnmap", calls.unmap);
-    fetch("cuMemSetAccess", calls.set_access);
-    fetch("cuMemGetAllocationGranularity", calls.granularity);
+    fetch_driver_call("cuMemAddressReserve", calls.address_reserve);
+    fetch_driver_call("cuMemAddressFree", calls.address_free);
+    fetch_driver_call("cuMemCreate", calls.create);
+    fetch_driver_call("cuMemRelease", calls.release);
+    fetch_driver_call("cuMemMap", calls.map);
+    fetch_driver_call("cuMemUnmap", calls.unmap);
+    fetch_driver_call("cuMemSetAccess", calls.set_access);
+    fetch_driver_call("cuMemGetAllocationGranularity", calls.granularity);
     return calls;
 }
 
