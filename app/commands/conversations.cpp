@@ -145,9 +145,13 @@ int show(const Options& options) {
 int export_chosen(const Options& options) {
     if (options.all != options.ids.empty())
         return fail({ErrorKind::usage, "Say which conversations: their numbers, or --all."});
-    if (!options.markdown)
+    const bool to_stdout = options.file == "-";
+    if (to_stdout && options.json.to_stdout())
+        return fail(
+            {ErrorKind::usage, "Both --output and --json would write to standard output: name a file for one."});
+    if (!to_stdout && !options.markdown)
         if (const Status target = check_overwrites_json_only(options.file); !target) return fail(target.error());
-    if (options.markdown && std::filesystem::exists(options.file))
+    if (!to_stdout && options.markdown && std::filesystem::exists(options.file))
         return fail(
             {ErrorKind::usage, fmt::format("{} exists and is not overwritten: name another file.", options.file)});
     const auto store = open_store(options, Purpose::read);
@@ -155,8 +159,12 @@ int export_chosen(const Options& options) {
     const auto chosen = read_chosen(**store, options);
     if (!chosen) return fail(chosen.error());
     const std::string text = options.markdown ? markdown_of(*chosen) : conversations_to_json(*chosen) + "\n";
-    if (const Status written = write_text_file(options.file, text); !written) return fail(written.error());
-    print_result(options.json, fmt::format("{} conversations written to {}\n", chosen->size(), options.file));
+    if (to_stdout) {
+        print_result(options.json, text);
+    } else {
+        if (const Status written = write_text_file(options.file, text); !written) return fail(written.error());
+        print_result(options.json, fmt::format("{} conversations written to {}\n", chosen->size(), options.file));
+    }
     return finish(options.json, json{{"conversations", chosen->size()}, {"file", options.file}});
 }
 
@@ -218,7 +226,7 @@ RunCommand add_conversations_command(CLI::App& command) {
     CLI::App* out = add("export", "Write conversations to a file: JSON, which loses nothing", export_chosen);
     add_ids(out, false);
     out->add_flag("--all", options->all, "All but those in the trash");
-    add_file_option(*out, "-o,--output", options->file, "File to write")->required();
+    add_file_option(*out, "-o,--output", options->file, "File to write; -: standard output")->required();
     out->add_flag("--markdown", options->markdown, "Markdown instead, of what is shown");
     add_file_option(
         *add("import", "Add the conversations of a file that 'export' or a chat's /save wrote", import_file), "FILE",

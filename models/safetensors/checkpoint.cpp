@@ -23,7 +23,8 @@ Error in_file(std::string_view file, const Error& error) {
 
 struct FolderKind {
     bool checkpoint = false;
-    std::string gguf;  // the first by name; empty: none
+    std::string gguf;        // the first by name; empty: none
+    std::string unreadable;  // why; empty: it was read
 };
 
 FolderKind kind_of(const std::filesystem::path& folder) {
@@ -35,6 +36,7 @@ FolderKind kind_of(const std::filesystem::path& folder) {
         if (name == kConfig || it->path().extension() == kExtension) kind.checkpoint = true;
         if (it->path().extension() == ".gguf" && (kind.gguf.empty() || name < kind.gguf)) kind.gguf = name;
     }
+    if (error) kind.unreadable = error.message();
     return kind;
 }
 
@@ -43,6 +45,8 @@ FolderKind kind_of(const std::filesystem::path& folder) {
 Status check_checkpoint_folder(const std::filesystem::path& folder) {
     const FolderKind kind = kind_of(folder);
     if (kind.checkpoint) return {};
+    if (!kind.unreadable.empty())
+        return Error{ErrorKind::input, fmt::format("the folder cannot be read: {}", kind.unreadable)};
     if (kind.gguf.empty())
         return Error{ErrorKind::input,
                      "the folder has neither config.json nor safetensors; name a GGUF file or a "

@@ -64,6 +64,8 @@ TEST_F(ConversationsCommand, ExportsAndImports) {
     EXPECT_NE(test::file_text(folder_ / "out.md").value_or("").find("By the sea."), std::string::npos);
     EXPECT_EQ(run({"export", "-o", out}).exit_code, 2) << "neither numbers nor --all";
     EXPECT_EQ(run({"export", "--all", "-o", (folder_ / "out.md").string()}).exit_code, 2) << "would overwrite";
+    EXPECT_EQ(run({"export", "--all", "-o", "-"}).output, test::file_text(folder_ / "out.json").value_or("missing"));
+    EXPECT_EQ(run({"export", "--all", "-o", "-", "--json"}).exit_code, 2) << "two results for one output";
     const json ids = run_json({"import", out})["ids"];
     ASSERT_EQ(ids.size(), 1u);
     EXPECT_EQ(run_json({"list"})["conversations"].size(), 2u);

@@ -8,6 +8,7 @@
 
 #include "models/bundled/bundled.h"
 #include "models/model.h"
+#include "models/safetensors/checkpoint.h"
 #include "tests/support/byte_vocabulary.h"
 #include "tests/support/paths.h"
 #include "tests/support/temporary_folder.h"
@@ -224,6 +225,9 @@ TEST(HybridOpen, SaysWhatIsMissing) {
     ASSERT_FALSE(no_model);
     EXPECT_NE(no_model.error().message.find("neither config.json nor safetensors"), std::string::npos)
         << no_model.error().message;
+    const Status unreadable = check_checkpoint_folder(test::fixture_path("no-such-folder"));
+    ASSERT_FALSE(unreadable);
+    EXPECT_NE(unreadable.error().message.find("cannot be read"), std::string::npos) << unreadable.error().message;
 }
 
 }  // namespace
