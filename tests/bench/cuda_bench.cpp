@@ -4,7 +4,7 @@
 // plain read of as many bytes by as many kernels in one recorded graph (the second percentage): a layer takes
 // microseconds.
 //
-//   cuda_bench [only lines that contain this text]
+//   cuda_bench [only lines that contain one of these texts...]
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,10 +26,13 @@ constexpr int kLayers = 10, kKvHeads = 2, kHeads = 16, kDim = 256;
 struct Machine {
     std::unique_ptr<Backend> backend;
     double gb_per_s = 0;
-    std::string only;
+    std::vector<std::string> only;  // none: every line
 
     Memory& memory() const { return backend->memory(); }
-    bool wants(const std::string& line) const { return line.find(only) != std::string::npos; }
+    bool wants(const std::string& line) const {
+        const auto contains = [&](const std::string& text) { return line.find(text) != std::string::npos; };
+        return only.empty() || std::ranges::any_of(only, contains);
+    }
 };
 
 std::vector<float> random_floats(size_t count, uint32_t seed) {
@@ -293,8 +296,15 @@ void time_experts(const Machine& machine, WeightType type, int tokens) {
     const Buffer y = floats_on_device(machine, count * kHidden, 9);
     const auto multiply = [&] {
         for (size_t call = 0; call < kCalls; ++call) {
-            backend.moe({tokens, kHidden, kChosen, std::span(blocks).first(kExperts), &blocks.back(), x.as<float>(),
-                         router.as<float>() + call * count * kExperts, gate.as<float>(), y.as<float>()});
+            backend.moe({.tokens = tokens,
+                         .hidden = kHidden,
+                         .top_k = kChosen,
+                         .experts = std::span(blocks).first(kExperts),
+                         .shared = &blocks.back(),
+                         .x = x.as<float>(),
+                         .router_logits = router.as<float>() + call * count * kExperts,
+                         .shared_gate = gate.as<float>(),
+                         .y = y.as<float>()});
         }
     };
     const uint64_t key[] = {78, static_cast<uint64_t>(type), static_cast<uint64_t>(tokens)};
@@ -354,13 +364,13 @@ void time_sampling(const Machine& machine, const char* filters, const SamplingRu
     fmt::print("{:<56} {:>8.4f} ms\n", name, median_ms(backend, 20, [&] { backend.repeat(key, 0, pick); }));
 }
 
-int run(const std::string& only) {
+int run(std::vector<std::string> only) {
     Result<std::unique_ptr<Backend>> backend = make_cuda_backend({});
     if (!backend) {
         fmt::print("{}\n", backend.error().message);
         return 1;
     }
-    Machine machine{std::move(*backend), 0, only};
+    Machine machine{std::move(*backend), 0, std::move(only)};
     const Result<double> bandwidth = cuda_read_gb_per_s(*machine.backend, int64_t{4} << 30);
     if (!bandwidth) {
         fmt::print("{}\n", bandwidth.error().message);
@@ -402,4 +412,4 @@ int run(const std::string& only) {
 }  // namespace
 }  // namespace octavo
 
-int main(int count, char** arguments) { return octavo::run(count > 1 ? arguments[1] : ""); }
+int main(int count, char** arguments) { return octavo::run({arguments + 1, arguments + count}); }
