@@ -25,13 +25,20 @@ int64_t placed_ffn_bytes(const FfnMatrices& ffn) {
     return sum;
 }
 
-FfnMatrices place_ffn(const FfnMatrices& ffn, std::byte* to, Memory& memory) {
+FfnMatrices lay_out_ffn(const FfnMatrices& ffn, std::byte* to, std::vector<ArrayCopy>& copies) {
     FfnMatrices placed = ffn;
     visit_arrays(placed, [&](const std::byte*& array, int64_t bytes) {
-        memory.upload(to, array, static_cast<size_t>(bytes));
+        copies.push_back({array, to, bytes});
         array = to;
         to += padded(bytes);
     });
+    return placed;
+}
+
+FfnMatrices place_ffn(const FfnMatrices& ffn, std::byte* to, Memory& memory) {
+    std::vector<ArrayCopy> copies;
+    const FfnMatrices placed = lay_out_ffn(ffn, to, copies);
+    for (const ArrayCopy& copy : copies) memory.upload(copy.to, copy.from, static_cast<size_t>(copy.bytes));
     return placed;
 }
 

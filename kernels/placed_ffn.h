@@ -11,7 +11,17 @@
 
 namespace octavo {
 
+// An array and its place among others.
+struct ArrayCopy {
+    const std::byte* from = nullptr;
+    std::byte* to = nullptr;
+    int64_t bytes = 0;
+};
+
 int64_t placed_ffn_bytes(const FfnMatrices& ffn);
+// Where its arrays go when it is to lie at `to` [placed_ffn_bytes], in ascending order, after what `copies` has; what
+// comes back views that place.
+FfnMatrices lay_out_ffn(const FfnMatrices& ffn, std::byte* to, std::vector<ArrayCopy>& copies);
 // Copies it to `to` [placed_ffn_bytes] in `memory`; what comes back views that.
 FfnMatrices place_ffn(const FfnMatrices& ffn, std::byte* to, Memory& memory);
 

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <utility>
-#include <vector>
 
+#include "kernels/expert_stream.h"
 #include "kernels/forwarding_backend.h"
-#include "kernels/placed_ffn.h"
 
 namespace octavo {
 namespace {
@@ -16,6 +15,12 @@ struct HostWork {
     Moe op;
     std::function<void()> compute;
 };
+
+// Of one layer, for the most tokens whose activations travel: x, y, router logits.
+int64_t shared_bytes(const SplitOptions& options) {
+    const int64_t floats = int64_t{options.streamed_tokens} * (2 * options.hidden + options.experts);
+    return floats * static_cast<int64_t>(sizeof(float));
+}
 
 class SplitBackend final : public ForwardingBackend {
   public:
@@ -29,15 +34,14 @@ class SplitBackend final : public ForwardingBackend {
     ~SplitBackend() override { (void)inner().finish(); }  // the CPU may still be at work
 
     Status start() {
-        Memory& memory = inner().memory();
-        const int64_t floats = int64_t{options_.streamed_tokens} * (2 * options_.hidden + options_.experts);
-        Result<Buffer> shared = memory.allocate_shared(static_cast<size_t>(floats) * sizeof(float),
-                                                       "activations that travel between GPU and CPU");
+        Result<Buffer> shared = inner().memory().allocate_shared(static_cast<size_t>(shared_bytes(options_)),
+                                                                 "activations that travel between GPU and CPU");
         if (!shared) return shared.error();
-        Result<Buffer> slice = memory.allocate(static_cast<size_t>(options_.slice_bytes), "experts that travel");
-        if (!slice) return slice.error();
+        Result<std::unique_ptr<ExpertStream>> stream =
+            ExpertStream::create(inner(), {options_.slice_bytes, options_.threads, options_.uploads});
+        if (!stream) return stream.error();
         shared_ = std::move(*shared);
-        slice_ = std::move(*slice);
+        stream_ = std::move(*stream);
         return {};
     }
 
@@ -45,7 +49,7 @@ class SplitBackend final : public ForwardingBackend {
     Memory& memory() override { return memory_; }
     BackendBytes own_bytes() override {
         BackendBytes bytes = inner().own_bytes();
-        bytes.scratch += static_cast<int64_t>(slice_.bytes());
+        bytes.scratch += stream_->device_bytes();
         return bytes;
     }
     void repeat(std::span<const uint64_t> key, int64_t first_cell, const std::function<void()>& work) override {
@@ -100,25 +104,9 @@ class SplitBackend final : public ForwardingBackend {
 
     void move_weights(const Moe& op) {
         inner().moe(device_part(op));
-        std::vector<FfnMatrices> slice;
-        for (const FfnMatrices& expert : op.host_experts) slice.push_back(absent_ffn(expert));
-        Moe part = device_part(op);
-        part.experts = slice;
-        part.shared = nullptr;
-        const std::vector<FfnMatrices> none = slice;
-        int64_t used = 0;
-        for (size_t i = 0; i < slice.size(); ++i) {
-            if (op.host_experts[i].absent()) continue;
-            const int64_t bytes = placed_ffn_bytes(op.host_experts[i]);
-            if (used + bytes > options_.slice_bytes) {
-                inner().moe(part);
-                slice = none;
-                used = 0;
-            }
-            slice[i] = place_ffn(op.host_experts[i], slice_.data() + used, inner().memory());
-            used += bytes;
-        }
-        inner().moe(part);
+        Moe part = op;
+        part.experts = op.host_experts;
+        stream_->moe(part);
     }
 
     static Moe device_part(const Moe& op) {
@@ -132,11 +120,15 @@ class SplitBackend final : public ForwardingBackend {
     YieldingMemory memory_;
     // By the layer's experts and the number of tokens; entries stay where they are.
     std::map<std::pair<const FfnMatrices*, int>, HostWork> host_works_;
-    Buffer shared_;  // of one layer at a time, for up to streamed_tokens: x, y, router logits
-    Buffer slice_;   // in the device's memory
+    Buffer shared_;  // [shared_bytes]
+    std::unique_ptr<ExpertStream> stream_;
 };
 
 }  // namespace
+
+int64_t split_host_bytes(const SplitOptions& options) {
+    return shared_bytes(options) + static_cast<int64_t>(options.uploads.staging_bytes());
+}
 
 Result<std::unique_ptr<Backend>> make_split_backend(std::unique_ptr<Backend> device, std::unique_ptr<Backend> cpu,
                                                     const SplitOptions& options) {

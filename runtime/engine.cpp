@@ -64,7 +64,8 @@ Result<DeviceChoice> parse_device(std::string_view text) {
 
 Result<std::unique_ptr<Backend>> open_backend(const DeviceOptions& options) {
     if (options.device != DeviceChoice::cpu) {
-        Result<std::unique_ptr<Backend>> cuda = make_cuda_backend({.budget_bytes = options.gpu_budget_bytes});
+        Result<std::unique_ptr<Backend>> cuda =
+            make_cuda_backend({.budget_bytes = options.gpu_budget_bytes, .host_by_driver = false});
         if (cuda || options.device == DeviceChoice::cuda) return cuda;
     }
     std::unique_ptr<Backend> cpu = make_cpu_backend(options.threads, detect_cpu_isa());
@@ -106,10 +107,11 @@ class Engine::Worker {
     }
 
     // experts: whether the back end's memory takes them with all else, or what it has room for in the end.
-    Status start(ExpertsGo experts) {
+    // slice_bytes: of those that travel.
+    Status start(ExpertsGo experts, int64_t slice_bytes) {
         info_.free_bytes = backend_->memory().free_bytes();
         if (experts == ExpertsGo::later) {
-            if (Status status = split(); !status) return status;
+            if (Status status = split(slice_bytes); !status) return status;
         }
         const Memory& memory = backend_->memory();
         if (Status status = placement_.place(*backend_, experts); !status) return status;
@@ -221,20 +223,22 @@ class Engine::Worker {
 
   private:
     // From a device to a back end that leaves experts to the CPU.
-    Status split() {
+    Status split(int64_t slice_bytes) {
         std::unique_ptr<Backend> cpu = make_cpu_backend(device_.threads, detect_cpu_isa());
         if (cpu == nullptr) return Error{ErrorKind::memory, "There is no memory for the CPU's workspace."};
-        constexpr int64_t kSliceBytes = 64 * kMiB;
+        const int64_t cpu_scratch = cpu->own_bytes().scratch;
         const int64_t expert = expert_bytes(*model_);
         const int64_t layer = model_->config.experts * expert;
         SplitOptions options;
         options.hidden = model_->config.hidden;
         options.experts = model_->config.experts;
-        options.slice_bytes = std::max(expert, std::min(layer, kSliceBytes));
+        options.slice_bytes = std::max(expert, std::min(layer, slice_bytes));
+        options.threads = device_.threads;
         options.experts_yield = placement_.yielding();
         Result<std::unique_ptr<Backend>> split = make_split_backend(std::move(backend_), std::move(cpu), options);
         if (!split) return split.error();
         backend_ = std::move(*split);
+        info_.memory.host_scratch_bytes = split_host_bytes(options) + cpu_scratch;
         options_.prefill_chunk = std::max(options_.prefill_chunk, split_prefill_chunk_);
         return {};
     }
@@ -315,8 +319,9 @@ class Engine::Worker {
 };
 
 Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> model, const EngineOptions& options) {
-    return create(std::move(model), options,
-                  [](int64_t budget_bytes) { return make_cuda_backend({.budget_bytes = budget_bytes}); });
+    return create(std::move(model), options, [](int64_t budget_bytes) {
+        return make_cuda_backend({.budget_bytes = budget_bytes, .host_by_driver = false});
+    });
 }
 
 Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> model, const EngineOptions& options,
@@ -345,11 +350,15 @@ Result<std::unique_ptr<Engine>> Engine::create_within_budget(std::shared_ptr<con
                                                              const EngineOptions& options, const OpenDevice& open) {
     const int64_t budget = options.gpu_budget_bytes;
     int64_t loaded_bytes = 0;  // kernels that an engine which did not fit has left in the process
-    const auto start = [&](int64_t budget_bytes, ExpertsGo experts) -> Result<std::unique_ptr<Engine>> {
+    struct Attempt {
+        ExpertsGo experts = ExpertsGo::along;
+        int64_t slice_bytes = 0;
+    };
+    const auto start = [&](int64_t budget_bytes, const Attempt& attempt) -> Result<std::unique_ptr<Engine>> {
         Result<std::unique_ptr<Backend>> backend = open(budget_bytes);
         if (!backend) return backend.error();
         auto worker = std::make_unique<Worker>(model, options, std::move(*backend), std::string());
-        if (Status status = worker->start(experts); !status) {
+        if (Status status = worker->start(attempt.experts, attempt.slice_bytes); !status) {
             loaded_bytes = worker->loaded_bytes();
             return status.error();
         }
@@ -358,15 +367,16 @@ Result<std::unique_ptr<Engine>> Engine::create_within_budget(std::shared_ptr<con
     const auto refused = [](const Result<std::unique_ptr<Engine>>& engine) {
         return !engine && engine.error().kind == ErrorKind::memory;
     };
-    ExpertsGo experts = ExpertsGo::along;
-    Result<std::unique_ptr<Engine>> engine = start(budget, experts);
-    if (refused(engine) && model->config.experts > 0) {
-        experts = ExpertsGo::later;
-        engine = start(budget, experts);
+    Attempt attempt;
+    Result<std::unique_ptr<Engine>> engine = start(budget, attempt);
+    for (const int64_t slice_bytes : options.split_slice_bytes) {
+        if (!refused(engine) || model->config.experts == 0) break;
+        attempt = {ExpertsGo::later, slice_bytes};
+        engine = start(budget, attempt);
     }
     if (budget == 0 || !refused(engine)) return engine;
     // What works is best found by doing it.
-    const Result<std::unique_ptr<Engine>> without_budget = start(0, experts);
+    const Result<std::unique_ptr<Engine>> without_budget = start(0, attempt);
     if (!without_budget) return engine;
     const EngineInfo& info = (*without_budget)->info();
     const int64_t least_mib = (info.least_budget_bytes + loaded_bytes + kMiB - 1) / kMiB;
@@ -384,7 +394,7 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> mode
 Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const Model> model, const EngineOptions& options,
                                                std::unique_ptr<Backend> backend, std::string gpu_refusal) {
     auto worker = std::make_unique<Worker>(std::move(model), options, std::move(backend), std::move(gpu_refusal));
-    if (Status status = worker->start(ExpertsGo::along); !status) return status.error();
+    if (Status status = worker->start(ExpertsGo::along, 0); !status) return status.error();
     return std::unique_ptr<Engine>(new Engine(std::move(worker)));
 }
 

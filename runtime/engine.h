@@ -5,6 +5,7 @@
 // Non-goals: loading models (done outside, see models/model.h), knowing conversations beyond their name.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -38,6 +39,8 @@ struct EngineOptions : DeviceOptions {
     SessionOptions session;
     // Of a model whose experts travel to a device: each pass copies them all, so that a longer one is a faster one.
     int split_prefill_chunk = 2048;
+    // And bytes of them that are copied at a time, while the device works on the last: tried in turn until both fit.
+    std::array<int64_t, 2> split_slice_bytes = {int64_t{64} << 20, int64_t{16} << 20};
 };
 
 // What was chosen, in words and numbers for a person.

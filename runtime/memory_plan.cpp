@@ -23,6 +23,7 @@ void add_engine(const Model& model, const EngineMemory& engine, std::vector<Memo
     add(MemoryLineKind::workspace, engine.place, engine.workspace_bytes);
     add(MemoryLineKind::logits, cpu, int64_t{model.config.vocab} * static_cast<int64_t>(sizeof(float)));
     add(MemoryLineKind::scratch, engine.place, engine.scratch_bytes);
+    add(MemoryLineKind::scratch, cpu, engine.host_scratch_bytes);
     add(MemoryLineKind::code, engine.place, engine.code_bytes);
     // Stays in the mapped file: pages that nobody reads take no memory.
     if (model.draft_bytes > 0) lines.push_back({MemoryLineKind::draft, "file", model.draft_bytes, 0});

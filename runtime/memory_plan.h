@@ -40,7 +40,8 @@ struct EngineMemory {
     int64_t host_expert_bytes = 0;
     int64_t workspace_bytes = 0;
     int64_t scratch_bytes = 0;
-    int64_t code_bytes = 0;  // of kernels on a GPU
+    int64_t host_scratch_bytes = 0;  // of ordinary memory, for what travels between a device and the CPU
+    int64_t code_bytes = 0;          // of kernels on a GPU
 };
 
 struct MemoryLine {

@@ -15,7 +15,9 @@ namespace octavo {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kSpinTime = std::chrono::microseconds(80);
+// A GPU's part of a layer, when a model is shared with one, takes a few hundred microseconds, and to wake up takes as long
+// as a small product.
+constexpr auto kSpinTime = std::chrono::milliseconds(1);
 constexpr int kPausesPerClockCheck = 32;
 constexpr size_t kCacheLine = 64;
 

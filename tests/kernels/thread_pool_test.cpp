@@ -45,7 +45,7 @@ TEST(ThreadPool, WakesUpAfterAPause) {
     std::atomic<int> tasks{0};
     for (int i = 0; i < 5; ++i) {
         pool.run(2, [&](int, int) { ++tasks; });
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));  // far beyond the time that workers spin
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));  // far beyond the time that workers spin
     }
     EXPECT_EQ(tasks, 10);
 }
@@ -54,7 +54,7 @@ TEST(ThreadPool, WakesUpAfterAPause) {
 TEST(ThreadPool, WorkersRunAtTheSameTime) {
     ThreadPool pool(2);
     for (const bool after_pause : {false, true}) {
-        if (after_pause) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        if (after_pause) std::this_thread::sleep_for(std::chrono::milliseconds(5));
         std::atomic<int> arrived{0};
         std::vector<int> workers(2);
         pool.run(2, [&](int index, int worker) {

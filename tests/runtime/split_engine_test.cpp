@@ -1,10 +1,13 @@
 // Engines on a device that is too small for all experts: who computes them, and who gives way to whom.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernels/placed_ffn.h"
+#include "kernels/upload_stream.h"
 #include "runtime/engine.h"
 #include "tests/support/fake_device.h"
 #include "tests/support/random_model.h"
@@ -28,16 +31,23 @@ class SplitEngine : public testing::Test {
     }
 
     std::unique_ptr<Engine> start(int64_t budget_bytes) const {
+        Result<std::unique_ptr<Engine>> engine = try_to_start(budget_bytes, {one_expert(), one_expert()});
+        EXPECT_TRUE(engine) << engine.error().message;
+        return std::move(*engine);
+    }
+
+    int64_t one_expert() const { return placed_ffn_bytes(model_->weights.layers[0].ffn.experts[0]); }
+
+    Result<std::unique_ptr<Engine>> try_to_start(int64_t budget_bytes, std::array<int64_t, 2> slice_bytes) const {
         EngineOptions options;
+        options.split_slice_bytes = slice_bytes;
         options.gpu_budget_bytes = budget_bytes;
         options.session.kv = default_kv_settings(*parse_kv_scheme("f32"));
         options.session.prefill_chunk = options.split_prefill_chunk = 256;
         const auto open = [](int64_t budget) -> Result<std::unique_ptr<Backend>> {
             return test::fake_device({.budget_bytes = budget});
         };
-        Result<std::unique_ptr<Engine>> engine = Engine::create_within_budget(model_, options, open);
-        EXPECT_TRUE(engine) << engine.error().message;
-        return std::move(*engine);
+        return Engine::create_within_budget(model_, options, open);
     }
 
     static std::vector<int32_t> reply(Engine& engine, int64_t prompt_tokens) {
@@ -87,7 +97,7 @@ TEST_F(SplitEngine, ExpertsThatFindNoRoomStayWithTheCpu) {
     const EngineMemory memory = split->memory();
     EXPECT_GT(memory.host_expert_bytes, 0);
     EXPECT_EQ(memory.host_expert_bytes + memory.device_expert_bytes, expert_bytes_);
-    for (const int64_t prompt : {5, 70, 600}) EXPECT_EQ(reply(*split, prompt), reply(*whole_, prompt)) << prompt;
+    for (const int64_t prompt : {5, 70, 300, 600}) EXPECT_EQ(reply(*split, prompt), reply(*whole_, prompt)) << prompt;
 }
 
 TEST_F(SplitEngine, AnEngineWithRoomForNoneOfThemWorks) {
@@ -107,8 +117,10 @@ TEST_F(SplitEngine, ExpertsGiveWayToConversationsAndComeBack) {
     EXPECT_EQ(reply(*split, 40), reply(*whole_, 40)) << "with fewer layers on the device";
 
     for (const std::string& conversation : conversations) split->close_session(conversation);
-    expect_every_byte_on_a_line(*split);
+    split->close_session("");
+    EXPECT_EQ(reply(*split, 40), reply(*whole_, 40));
     EXPECT_EQ(split->device_expert_layers(), before);
+    expect_every_byte_on_a_line(*split);
     EXPECT_EQ(reply(*split, 40), reply(*whole_, 40));
 }
 
@@ -119,6 +131,100 @@ TEST_F(SplitEngine, TheLongestContextDoesNotCountExpertsThatGiveWay) {
     ASSERT_LT(fits, 65536);
     read(*split, "", fits);
     EXPECT_EQ(split->memory().device_expert_bytes, 0);
+}
+
+// What travels has lines too: slices on the device, what they are gathered in beside the CPU's own scratch in ordinary
+// memory.
+TEST_F(SplitEngine, WhatTravelsIsOnLinesOfThePlan) {
+    const EngineMemory memory = start(whole_bytes_ - expert_bytes_ / 2)->memory();
+    EXPECT_GT(memory.scratch_bytes, 2 * one_expert());
+    EXPECT_GT(memory.host_scratch_bytes, static_cast<int64_t>(UploadOptions().staging_bytes()));
+    int64_t on_host = 0;
+    for (const MemoryLine& line : planned_memory(*model_, {}, 100, memory)) {
+        if (line.kind == MemoryLineKind::scratch && line.where == "cpu") on_host += line.committed_bytes;
+    }
+    EXPECT_EQ(on_host, memory.host_scratch_bytes);
+}
+
+// Slices are made smaller before a model is refused, and the smallest budget is one with those.
+TEST_F(SplitEngine, ABudgetThatIsBarelyEnoughHasSmallSlices) {
+    const int64_t layer = expert_bytes_ / kLayers;
+    const std::array<int64_t, 2> sizes = {layer, one_expert()};
+    const auto least_of = [&](std::array<int64_t, 2> slice_bytes) {
+        const Result<std::unique_ptr<Engine>> refused = try_to_start(expert_bytes_ / 100, slice_bytes);
+        EXPECT_FALSE(refused);
+        const std::string message = refused ? "" : refused.error().message;
+        const size_t at = message.find(" MiB is the smallest");
+        EXPECT_NE(at, std::string::npos) << message;
+        return at == std::string::npos ? 0 : std::stoll(message.substr(message.rfind(' ', at - 1) + 1)) << 20;
+    };
+    const int64_t least = least_of(sizes);
+    EXPECT_LT(least, least_of({layer, layer}));
+    const Result<std::unique_ptr<Engine>> smallest = try_to_start(least, sizes);
+    ASSERT_TRUE(smallest) << smallest.error().message;
+    EXPECT_EQ(reply(**smallest, 300), reply(*whole_, 300));
+    expect_every_byte_on_a_line(**smallest);
+}
+
+TEST_F(SplitEngine, ACancelledPromptLeavesASessionThatGoesOn) {
+    const std::unique_ptr<Engine> split = start(whole_bytes_ - expert_bytes_ / 2);
+    const std::vector<int32_t> ids(2000, 'x');
+    const Status status = split->call("", [&](Session& session) -> Status {
+        Job job;
+        std::thread canceller([&job] {
+            while (job.progress().done == 0) std::this_thread::yield();
+            job.cancel();
+        });
+        const Result<PrefillReport> report = session.prefill(ids, {}, job);
+        canceller.join();
+        if (!report) return report.error();
+        EXPECT_TRUE(report->cancelled);
+        EXPECT_LT(session.position(), 2000);
+        return {};
+    });
+    EXPECT_TRUE(status) << status.error().message;
+    EXPECT_EQ(reply(*split, 2000), reply(*whole_, 2000));
+    expect_every_byte_on_a_line(*split);
+}
+
+// A larger format in the middle of a conversation takes room that experts held, between two replies of it.
+TEST_F(SplitEngine, ALiveChangeOfTheFormatTakesExpertsRoom) {
+    const std::unique_ptr<Engine> split = start(whole_bytes_ - expert_bytes_ / 2);
+    const auto change = [](Engine& engine, const char* scheme) {
+        const Status status = engine.call("", [&](Session& session) -> Status {
+            KvSettings settings = default_kv_settings(*parse_kv_scheme(scheme));
+            Job job;
+            const KvChange changed = session.change_kv(settings, job);
+            return changed.outcome == KvChangeOutcome::changed ? Status() : Status(*changed.error);
+        });
+        EXPECT_TRUE(status) << status.error().message;
+    };
+    for (Engine* engine : {split.get(), whole_.get()}) change(*engine, "f16");
+    EXPECT_EQ(reply(*split, 4000), reply(*whole_, 4000));
+    const int before = split->device_expert_layers();
+    for (Engine* engine : {split.get(), whole_.get()}) change(*engine, "f32");
+    EXPECT_LT(split->device_expert_layers(), before);
+    expect_every_byte_on_a_line(*split);
+    EXPECT_EQ(reply(*split, 4050), reply(*whole_, 4050));
+}
+
+// A reply that outgrows its pages while it is written.
+TEST_F(SplitEngine, ExpertsGiveWayInTheMiddleOfAReply) {
+    const std::unique_ptr<Engine> split = start(whole_bytes_ - expert_bytes_ / 4);
+    int layers = split->device_expert_layers();
+    std::string conversation = "a";
+    for (int64_t prompt = KvCache::cells_per_step - 15; layers > 0; conversation += 'a') {
+        GenerateRequest request;
+        request.conversation = conversation;
+        request.prompt = std::vector<int32_t>(static_cast<size_t>(prompt), 'x');
+        request.max_tokens = 30;
+        request.sampler.temperature = 0;
+        const auto generation = split->generate(request);
+        ASSERT_TRUE(generation->report()) << generation->report().error().message;
+        EXPECT_EQ((*generation->report()).ids, reply(*whole_, prompt)) << layers;
+        layers = split->device_expert_layers();
+        ASSERT_LT(conversation.size(), 200u);
+    }
 }
 
 }  // namespace
