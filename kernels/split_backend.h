@@ -22,10 +22,11 @@ struct SplitOptions {
     int experts = 0;          // of a layer
     int64_t slice_bytes = 0;  // of experts that are copied to the device at a time; room for one at least
     int threads = 0;          // of the CPU, for those copies; as in ThreadPool
-    // From so many tokens of a call on, weights travel. A few dozen tokens touch most experts of a layer already, and
-    // take a CPU longer than the copy of them all.
-    int streamed_tokens = 64;
-    UploadOptions uploads;
+    // From so many tokens of a call on, weights travel. Their copy takes about as long as a CPU takes for a few hundred
+    // tokens: 256 on the machine of GPU.md, and between 150 and 500 by estimate on laptops. Not measured as it runs:
+    // both ways differ in last bits, and the same prompt shall give the same reply.
+    int streamed_tokens = 256;
+    UploadOptions uploads = {.piece_bytes = size_t{8} << 20};
     // Experts that the device holds as long as nobody else wants the room (memory() asks for it back).
     Yielding experts_yield;
 };

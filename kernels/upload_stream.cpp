@@ -23,7 +23,8 @@ class PlainUploadStream final : public UploadStream {
 }  // namespace
 
 Result<std::unique_ptr<UploadStream>> make_plain_upload_stream(Memory& device, const UploadOptions& options) {
-    Result<Buffer> piece = device.allocate_shared(options.piece_bytes, "experts on their way");
+    // Not shared with the device, which might read it later than `upload` returns.
+    Result<Buffer> piece = Buffer::allocate(options.piece_bytes, "experts on their way");
     if (!piece) return piece.error();
     return std::unique_ptr<UploadStream>(std::make_unique<PlainUploadStream>(device, std::move(*piece)));
 }

@@ -15,9 +15,10 @@ namespace octavo {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// A GPU's part of a layer, when a model is shared with one, takes a few hundred microseconds, and to wake up takes as long
-// as a small product.
-constexpr auto kSpinTime = std::chrono::milliseconds(1);
+constexpr auto kSpinTime = std::chrono::microseconds(80);
+// Then workers look on for a while, but let others run in between: a GPU's part of a layer, when a model is shared with
+// one, takes a few hundred microseconds, and to wake up takes as long as a small product.
+constexpr auto kYieldTime = std::chrono::milliseconds(1);
 constexpr int kPausesPerClockCheck = 32;
 constexpr size_t kCacheLine = 64;
 
@@ -38,6 +39,16 @@ bool spin_until(Done&& done) {
             if (done()) return true;
             pause();
         }
+    } while (Clock::now() < deadline);
+    return done();
+}
+
+template <class Done>
+bool yield_until(Done&& done) {
+    const auto deadline = Clock::now() + kYieldTime;
+    do {
+        if (done()) return true;
+        std::this_thread::yield();
     } while (Clock::now() < deadline);
     return done();
 }
@@ -77,7 +88,7 @@ struct ThreadPool::State {
 
     void work(int worker) {
         while (!stopping.load(std::memory_order_relaxed)) {
-            if (spin_until([this] { return has_work(); })) {
+            if (spin_until([this] { return has_work(); }) || yield_until([this] { return has_work(); })) {
                 take_tasks(worker);
             } else {
                 sleep();

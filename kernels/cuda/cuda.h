@@ -17,7 +17,7 @@ struct CudaOptions {
     // Products and attention in float32 throughout, as the CPU does them. Otherwise long products and attention run on
     // the tensor cores: 16-bit factors, float32 sums.
     bool float32 = false;
-    // Ordinary code between operations is called by the driver even where a quicker way works (host_calls.h): for tests.
+    // Ordinary code between operations is called by the driver, which always works; else by flags where it can.
     bool host_by_driver = true;
 };
 

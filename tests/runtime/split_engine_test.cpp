@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kernels/placed_ffn.h"
-#include "kernels/upload_stream.h"
+#include "kernels/split_backend.h"
 #include "runtime/engine.h"
 #include "tests/support/fake_device.h"
 #include "tests/support/random_model.h"
@@ -138,7 +138,7 @@ TEST_F(SplitEngine, TheLongestContextDoesNotCountExpertsThatGiveWay) {
 TEST_F(SplitEngine, WhatTravelsIsOnLinesOfThePlan) {
     const EngineMemory memory = start(whole_bytes_ - expert_bytes_ / 2)->memory();
     EXPECT_GT(memory.scratch_bytes, 2 * one_expert());
-    EXPECT_GT(memory.host_scratch_bytes, static_cast<int64_t>(UploadOptions().staging_bytes()));
+    EXPECT_GT(memory.host_scratch_bytes, static_cast<int64_t>(SplitOptions().uploads.staging_bytes()));
     int64_t on_host = 0;
     for (const MemoryLine& line : planned_memory(*model_, {}, 100, memory)) {
         if (line.kind == MemoryLineKind::scratch && line.where == "cpu") on_host += line.committed_bytes;
