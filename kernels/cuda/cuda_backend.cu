@@ -6,6 +6,7 @@
 #include "kernels/base/memory_error.h"
 #include "kernels/cuda/attention.cuh"
 #include "kernels/cuda/cuda_upload_stream.h"
+#include "kernels/cuda/few_tokens.cuh"
 #include "kernels/cuda/gated_delta.cuh"
 #include "kernels/cuda/gemm.cuh"
 
@@ -67,6 +68,8 @@ Status CudaBackend::start(const CudaOptions& options) {
     prepare_prefill_attention();
     prepare_chunked();
     prepare_gemm();
+    prepare_int8_products();
+    prepare_int8_experts();
     float32_ = options.float32;
     // Code for an older GPU may run here: what it lacks counts.
     compute_capability_ = std::min(10 * properties.major + properties.minor, attributes.ptxVersion);

@@ -1,45 +1,25 @@
-// Products with a few tokens read each weight row once, a warp to a few rows; products with many go in tiles (gemm.cu).
+// Products with a few tokens read each weight row once, a warp to a few rows: in whole numbers (int8_products.cu), on
+// tensor cores (NVFP4) or in float32. Products with many go in tiles (gemm.cu).
 #include <algorithm>
 
 #include "kernels/cuda/cuda_backend.h"
+#include "kernels/cuda/few_tokens.cuh"
 #include "kernels/cuda/gemm.cuh"
+#include "kernels/cuda/int8_rows.cuh"
 #include "kernels/cuda/nvfp4_rows.cuh"
 
 namespace octavo::cuda {
 namespace {
 
-constexpr int kFewTokens = 4;
 constexpr int kWarps = 4;
-constexpr int kMaxTargets = 4;
 constexpr int kNvfp4Tiles = 2;  // of a block, where there are enough rows
 
-// Up to four matrices over the same x, in one launch.
-struct FewTokens {
-    struct Target {
-        DeviceMatrix w;
-        float* y;
-        int64_t y_stride;
-        int64_t first_block;  // of the launch
-        bool accumulate;
-    };
-    Target targets[kMaxTargets];
-    int count;
-    const float* x;
-    int64_t x_stride;
-};
-
-__device__ const FewTokens::Target& target_of_block(const FewTokens& op) {
-    int which = 0;
-    while (which + 1 < op.count && static_cast<int64_t>(blockIdx.x) >= op.targets[which + 1].first_block) ++which;
-    return op.targets[which];
-}
-
 // Each warp: `rows` rows, all tokens.
-template <WeightType type, bool look_always, int rows, int tokens>
+template <WeightType type, int rows, int tokens>
 __device__ void few_rows(const FewTokens::Target& target, int64_t first_row, const float* x, int64_t x_stride) {
     const DeviceMatrix& w = target.w;
     float sums[rows][tokens];
-    row_dots<type, look_always>(w, first_row, x, x_stride, sums);
+    row_dots<type>(w, first_row, x, x_stride, sums);
     if (threadIdx.x % kWarp != 0) return;
 #pragma unroll
     for (int r = 0; r < rows; ++r) {
@@ -54,12 +34,11 @@ __device__ void few_rows(const FewTokens::Target& target, int64_t first_row, con
 
 template <WeightTypes types, int rows, int tokens>
 __global__ void __launch_bounds__(kWarps* kWarp) few_tokens_kernel(FewTokens op) {
-    const FewTokens::Target& target = target_of_block(op);
+    const FewTokens::Target& target = target_of(op, blockIdx.x);
     const int64_t warp = (blockIdx.x - target.first_block) * kWarps + threadIdx.x / kWarp;
     if (warp * rows >= target.w.rows) return;
     with_weight_type<types>(target.w.type, [&](auto type) {
-        few_rows<decltype(type)::value, types != WeightTypes::small_floats, rows, tokens>(target, warp * rows, op.x,
-                                                                                          op.x_stride);
+        few_rows<decltype(type)::value, rows, tokens>(target, warp * rows, op.x, op.x_stride);
     });
 }
 
@@ -68,7 +47,7 @@ template <int tokens, int tiles>
 __global__ void __launch_bounds__(kWarps* kWarp) nvfp4_kernel(FewTokens op) {
     __shared__ nvfp4::Staged<kWarps, tokens> staged;
     __shared__ float parts[tiles][kWarps][nvfp4::kRows][tokens];
-    const FewTokens::Target& target = target_of_block(op);
+    const FewTokens::Target& target = target_of(op, blockIdx.x);
     const DeviceMatrix& w = target.w;
     const int warp = threadIdx.x / kWarp;
     const int64_t first_row = (blockIdx.x - target.first_block) * nvfp4::kRows * tiles;
@@ -95,97 +74,119 @@ __global__ void __launch_bounds__(kWarps* kWarp) nvfp4_kernel(FewTokens op) {
     }
 }
 
-// The launch's blocks, each with `rows` rows.
-unsigned share_out(FewTokens& op, int rows) {
-    int64_t blocks = 0;
-    for (int i = 0; i < op.count; ++i) {
-        op.targets[i].first_block = blocks;
-        blocks += ceil_div<int64_t>(op.targets[i].w.rows, rows);
-    }
-    return static_cast<unsigned>(blocks);
-}
-
 template <int tiles>
-void launch_nvfp4(FewTokens op, int tokens, cudaStream_t stream) {
-    const unsigned grid = share_out(op, nvfp4::kRows * tiles);
-    if (tokens == 1) nvfp4_kernel<1, tiles><<<grid, kWarps * kWarp, 0, stream>>>(op);
-    if (tokens == 2) nvfp4_kernel<2, tiles><<<grid, kWarps * kWarp, 0, stream>>>(op);
-    if (tokens == 3) nvfp4_kernel<3, tiles><<<grid, kWarps * kWarp, 0, stream>>>(op);
-    if (tokens == 4) nvfp4_kernel<4, tiles><<<grid, kWarps * kWarp, 0, stream>>>(op);
+void launch_nvfp4(FewTokens op, cudaStream_t stream) {
+    const auto grid = static_cast<unsigned>(share_out(op, nvfp4::kRows * tiles));
+    if (op.tokens == 1) nvfp4_kernel<1, tiles><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    if (op.tokens == 2) nvfp4_kernel<2, tiles><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    if (op.tokens == 3) nvfp4_kernel<3, tiles><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    if (op.tokens == 4) nvfp4_kernel<4, tiles><<<grid, kWarps * kWarp, 0, stream>>>(op);
 }
 
 template <WeightTypes types, int rows>
-void launch_few(FewTokens op, int tokens, cudaStream_t stream) {
-    const unsigned grid = share_out(op, rows * kWarps);
-    if (tokens == 1) few_tokens_kernel<types, rows, 1><<<grid, kWarps * kWarp, 0, stream>>>(op);
-    if (tokens == 2) few_tokens_kernel<types, rows, 2><<<grid, kWarps * kWarp, 0, stream>>>(op);
-    if (tokens == 3) few_tokens_kernel<types, rows, 3><<<grid, kWarps * kWarp, 0, stream>>>(op);
-    if (tokens == 4) few_tokens_kernel<types, rows, 4><<<grid, kWarps * kWarp, 0, stream>>>(op);
+void launch_floats(FewTokens op, cudaStream_t stream) {
+    const auto grid = static_cast<unsigned>(share_out(op, rows * kWarps));
+    if (op.tokens == 1) few_tokens_kernel<types, rows, 1><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    if (op.tokens == 2) few_tokens_kernel<types, rows, 2><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    if (op.tokens == 3) few_tokens_kernel<types, rows, 3><<<grid, kWarps * kWarp, 0, stream>>>(op);
+    if (op.tokens == 4) few_tokens_kernel<types, rows, 4><<<grid, kWarps * kWarp, 0, stream>>>(op);
+}
+
+int64_t rows_of(const FewTokens& op) {
+    int64_t rows = 0;
+    for (int i = 0; i < op.count; ++i) rows += op.targets[i].w.rows;
+    return rows;
+}
+
+void run_nvfp4(const FewTokens& op, int multiprocessors, cudaStream_t stream) {
+    if (rows_of(op) >= int64_t{multiprocessors} * nvfp4::kRows * 16) {
+        launch_nvfp4<kNvfp4Tiles>(op, stream);
+    } else {
+        launch_nvfp4<1>(op, stream);
+    }
+}
+
+// Packed types come here in float32 mode alone; their rows share nothing.
+void run_floats(const FewTokens& op, int multiprocessors, cudaStream_t stream) {
+    // Enough rows to keep every multiprocessor busy: then several share what is loaded of x.
+    constexpr int kRowsTogether = 4;
+    const bool share_x = rows_of(op) >= int64_t{multiprocessors} * kWarps * kRowsTogether * 4;
+    const auto launch = [&]<WeightTypes types>() {
+        if constexpr (types != WeightTypes::all) {
+            if (share_x) return launch_floats<types, kRowsTogether>(op, stream);
+        }
+        launch_floats<types, 1>(op, stream);
+    };
+    const auto type = [&](int i) { return op.targets[std::min(i, op.count - 1)].w.type; };
+    with_weight_types({type(0), type(1), type(2), type(3)}, launch);
+}
+
+enum class Way { whole_numbers, tensor_cores, floats };
+constexpr Way kWays[] = {Way::whole_numbers, Way::tensor_cores, Way::floats};
+
+Way way_of(const DeviceMatrix& w, const FewTokens& op, const FewTokensWays& ways) {
+    if (!ways.float32 && int8_rows::reads(w) && int8_rows::reads(op.x, op.x_stride)) return Way::whole_numbers;
+    if (ways.tensor_cores && nvfp4::reads(w) && reinterpret_cast<uintptr_t>(op.x) % 16 == 0) return Way::tensor_cores;
+    return Way::floats;
+}
+
+void run_way(Way way, const FewTokens& op, const FewTokensWays& ways, cudaStream_t stream) {
+    switch (way) {
+        case Way::whole_numbers: return run_int8_products(op, ways, stream);
+        case Way::tensor_cores: return run_nvfp4(op, ways.multiprocessors, stream);
+        case Way::floats: return run_floats(op, ways.multiprocessors, stream);
+    }
+}
+
+// Targets that go the same way share launches.
+void few_products(const float* x, int tokens, std::span<const MatmulTarget> targets, const FewTokensWays& ways,
+                  cudaStream_t stream) {
+    for (const Way way : kWays) {
+        FewTokens op = {};
+        op.tokens = tokens;
+        op.x = x;
+        op.x_stride = targets.front().w.cols;
+        for (const MatmulTarget& target : targets) {
+            const DeviceMatrix w = device_matrix(target.w);
+            if (way_of(w, op, ways) != way) continue;
+            op.targets[op.count++] = {w, target.y, target.y_stride, 0, target.accumulate};
+            if (op.count < kMaxTargets) continue;
+            run_way(way, op, ways, stream);
+            op.count = 0;
+        }
+        if (op.count > 0) run_way(way, op, ways, stream);
+    }
 }
 
 }  // namespace
 
 void CudaBackend::matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) {
-    if (tokens > kFewTokens) {
-        if (targets.empty()) return;
-        const int64_t cols = targets.front().w.cols;
-        uint16_t* factors = nullptr;
-        if (!float32_) {
-            factors = reinterpret_cast<uint16_t*>(scratch(std::max<int64_t>(256, factor_bytes(tokens, cols))));
-            if (factors == nullptr) return;
-            make_factors(x, tokens, cols, cols, factors, stream_);
-            launched();
-        }
-        for (const MatmulTarget& target : targets) {
-            Gemm gemm;
-            gemm.w = device_matrix(target.w);
-            gemm.x = x;
-            gemm.x_stride = cols;
-            gemm.factors = factors;
-            gemm.factor_stride = factor_stride(cols);
-            gemm.y = target.y;
-            gemm.y_stride = target.y_stride;
-            gemm.tokens = gemm.usual_tokens = tokens;
-            gemm.accumulate = target.accumulate;
-            run_gemm(gemm, stream_);
-            launched();
-        }
-        return;
+    if (targets.empty()) return;
+    if (tokens <= kFewTokens) {
+        few_products(x, tokens, targets,
+                     {multiprocessors_, float32_, !float32_ && compute_capability_ >= 80, recording_}, stream_);
+        return launched();
     }
-    // Enough rows to keep every multiprocessor busy: then several share what is loaded of x.
-    constexpr int kRowsTogether = 4;
-    for (size_t first = 0; first < targets.size(); first += kMaxTargets) {
-        FewTokens op = {};
-        op.x = x;
-        op.x_stride = targets[first].w.cols;
-        int64_t rows = 0;
-        for (const MatmulTarget& target :
-             targets.subspan(first, std::min<size_t>(kMaxTargets, targets.size() - first))) {
-            op.targets[op.count++] = {device_matrix(target.w), target.y, target.y_stride, 0, target.accumulate};
-            rows += target.w.rows;
-        }
-        const bool tensor_cores = !float32_ && compute_capability_ >= 80 && reinterpret_cast<uintptr_t>(x) % 16 == 0 &&
-                                  std::all_of(op.targets, op.targets + op.count,
-                                              [](const FewTokens::Target& t) { return nvfp4::reads(t.w); });
-        if (tensor_cores) {
-            if (rows >= int64_t{multiprocessors_} * nvfp4::kRows * 16) {
-                launch_nvfp4<kNvfp4Tiles>(op, tokens, stream_);
-            } else {
-                launch_nvfp4<1>(op, tokens, stream_);
-            }
-            launched();
-            continue;
-        }
-        const bool share_x = rows >= int64_t{multiprocessors_} * kWarps * kRowsTogether * 4;
-        const auto launch = [&]<WeightTypes types>() {
-            if (share_x) {
-                launch_few<types, kRowsTogether>(op, tokens, stream_);
-            } else {
-                launch_few<types, 1>(op, tokens, stream_);
-            }
-        };
-        const auto type = [&](int i) { return op.targets[std::min(i, op.count - 1)].w.type; };
-        with_weight_types({type(0), type(1), type(2), type(3)}, launch);
+    const int64_t cols = targets.front().w.cols;
+    uint16_t* factors = nullptr;
+    if (!float32_) {
+        factors = reinterpret_cast<uint16_t*>(scratch(std::max<int64_t>(256, factor_bytes(tokens, cols))));
+        if (factors == nullptr) return;
+        make_factors(x, tokens, cols, cols, factors, stream_);
+        launched();
+    }
+    for (const MatmulTarget& target : targets) {
+        Gemm gemm;
+        gemm.w = device_matrix(target.w);
+        gemm.x = x;
+        gemm.x_stride = cols;
+        gemm.factors = factors;
+        gemm.factor_stride = factor_stride(cols);
+        gemm.y = target.y;
+        gemm.y_stride = target.y_stride;
+        gemm.tokens = gemm.usual_tokens = tokens;
+        gemm.accumulate = target.accumulate;
+        run_gemm(gemm, stream_);
         launched();
     }
 }

@@ -10,7 +10,6 @@
 namespace octavo::cuda {
 namespace {
 
-constexpr int kFewTokens = 4;
 constexpr int kWarps = 4;
 
 // How many experts from number `first` on are here, of one shape and at equal distances; those with scales of their own
@@ -292,7 +291,8 @@ void CudaBackend::moe(const Moe& op) {
     const Scratch parts(sized, base);
     const auto compute = [&](const Moe& part, const Blocks& run) {
         if (op.tokens <= kFewTokens) {
-            few_tokens(part, run, parts, {multiprocessors_, !float32_ && compute_capability_ >= 80}, stream_);
+            const bool tensor_cores = !float32_ && compute_capability_ >= 80;
+            few_tokens(part, run, parts, {multiprocessors_, float32_, tensor_cores, recording_}, stream_);
         } else {
             many_tokens(part, run, parts, float32_, stream_);
         }

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "kernels/backend.h"
-#include "kernels/cuda/weights.cuh"
+#include "kernels/cuda/few_tokens.cuh"
 
 namespace octavo::cuda {
 
@@ -60,10 +60,6 @@ struct FewTokensMoe {
         const int64_t shared_width = has_shared ? shared.parts[kGate].rows : 0;
         return expert_width > shared_width ? expert_width : shared_width;
     }
-};
-struct FewTokensWays {
-    int multiprocessors;
-    bool tensor_cores;  // may be used, with 16-bit factors
 };
 void run_few_tokens(const FewTokensMoe& op, const FewTokensWays& ways, cudaStream_t stream);
 

@@ -1,8 +1,9 @@
-// The feed-forward part of a few tokens: every chosen expert's rows are read where they lie. The shared block is one
-// more choice of every token, its last slot.
+// The feed-forward part of a few tokens: every chosen expert's rows are read where they lie. Weights of few bits:
+// moe_int8.cu.
 #include <algorithm>
 
-#include "kernels/cuda/moe.cuh"
+#include "kernels/cuda/int8_rows.cuh"
+#include "kernels/cuda/moe_few.cuh"
 #include "kernels/cuda/nvfp4_rows.cuh"
 
 namespace octavo::cuda {
@@ -10,27 +11,6 @@ namespace {
 
 constexpr int kMaxWarps = 16;     // of a block
 constexpr int kRowsTogether = 4;  // share what is loaded of x, where there are enough of them
-
-__device__ bool is_shared(const FewTokensMoe& op, int slot) { return slot == op.top_k; }
-
-// Whether this slot's block is one of those that are computed now.
-__device__ bool is_here(const FewTokensMoe& op, int64_t token, int slot) {
-    return is_shared(op, slot) || op.experts.has(op.choices.expert[token * op.top_k + slot]);
-}
-
-__device__ DeviceMatrix matrix_of(const FewTokensMoe& op, FfnPart part, int64_t token, int slot) {
-    if (is_shared(op, slot)) return op.shared.parts[part];
-    return op.experts.matrix(part, op.choices.expert[token * op.top_k + slot]);
-}
-
-__device__ float* inner_row(const FewTokensMoe& op, int64_t token, int slot) {
-    return op.inner + (token * (op.top_k + 1) + slot) * op.inner_width();
-}
-
-__device__ float weight_of(const FewTokensMoe& op, int64_t token, int slot) {
-    if (!is_shared(op, slot)) return op.choices.weight[token * op.top_k + slot];
-    return op.shared_gate != nullptr ? sigmoid(op.shared_gate[token]) : 1.0f;
-}
 
 // ---- every type ----
 
@@ -198,13 +178,15 @@ void launch_every_type(const FewTokensMoe& op, int multiprocessors, cudaStream_t
         return rows * op.slots() * op.tokens >= int64_t{multiprocessors} * 16 * kRowsTogether;
     };
     const auto launch = [&]<WeightTypes types>() {
+        // Packed types come here in float32 mode alone.
+        constexpr int kTogether = types == WeightTypes::all ? 1 : kRowsTogether;
         if (share_x(2 * op.inner_width())) {
-            launch_gate_up<types, kRowsTogether>(op, stream);
+            launch_gate_up<types, kTogether>(op, stream);
         } else {
             launch_gate_up<types, 1>(op, stream);
         }
         if (share_x(op.hidden)) {
-            launch_down<types, kRowsTogether>(op, stream);
+            launch_down<types, kTogether>(op, stream);
         } else {
             launch_down<types, 1>(op, stream);
         }
@@ -219,14 +201,22 @@ void launch_every_type(const FewTokensMoe& op, int multiprocessors, cudaStream_t
 }  // namespace
 
 void run_few_tokens(const FewTokensMoe& op, const FewTokensWays& ways, cudaStream_t stream) {
-    const bool tensor_cores =
-        ways.tensor_cores && reinterpret_cast<uintptr_t>(op.x) % 16 == 0 && op.inner_width() % 4 == 0;
-    FewTokensMoe nvfp4_slots = op;
-    FewTokensMoe others = op;
-    (tensor_cores && all_nvfp4(op.experts) ? others : nvfp4_slots).top_k = 0;
-    (tensor_cores && all_nvfp4(op.shared) ? others : nvfp4_slots).has_shared = false;
-    if (nvfp4_slots.slots() > 0) launch_nvfp4(nvfp4_slots, stream);
-    if (others.slots() > 0) launch_every_type(others, ways.multiprocessors, stream);
+    const bool aligned = int8_rows::reads(op.x, op.hidden) && op.inner_width() % 4 == 0;
+    const bool tensor_cores = ways.tensor_cores && aligned;
+    const bool whole_numbers = !ways.float32 && aligned;
+    FewTokensMoe left = op;
+    // Takes those of the blocks left that `reads` can take.
+    const auto take = [&](auto reads) {
+        FewTokensMoe taken = left;
+        (left.top_k > 0 && reads(left.experts) ? left : taken).top_k = 0;
+        (left.has_shared && reads(left.shared) ? left : taken).has_shared = false;
+        return taken;
+    };
+    const FewTokensMoe in_whole_numbers = take([&](const Blocks& b) { return whole_numbers && int8_reads(b); });
+    const FewTokensMoe on_tensor_cores = take([&](const Blocks& b) { return tensor_cores && all_nvfp4(b); });
+    if (in_whole_numbers.slots() > 0) run_int8_experts(in_whole_numbers, ways, stream);
+    if (on_tensor_cores.slots() > 0) launch_nvfp4(on_tensor_cores, stream);
+    if (left.slots() > 0) launch_every_type(left, ways.multiprocessors, stream);
 }
 
 }  // namespace octavo::cuda

@@ -298,10 +298,7 @@ __device__ inline void inputs_at(const float* x, int64_t column, int64_t cols, f
 
 // The warp's dot products of `rows` weight rows from `first_row` on (beyond the last one, of that) with `tokens` rows
 // of x, `x_stride` floats apart: the same in every lane, without w.scale. Lanes take eight columns in turn.
-//
-// look_always: whether rows are wide is looked at in every turn, not once. BF16 and FP8 are read faster without; but a
-// kernel that also has Q8_0, of four rows to a warp, then reads that at 46% of an H200's bandwidth instead of 67%.
-template <WeightType type, bool look_always = false, int rows, int tokens>
+template <WeightType type, int rows, int tokens>
 __device__ inline void row_dots(const DeviceMatrix& w, int64_t first_row, const float* x, int64_t x_stride,
                                 float (&sums)[rows][tokens]) {
     // As many loads on their way as hide the memory's latency; codes of 4 bits come in small ones.
@@ -326,7 +323,7 @@ __device__ inline void row_dots(const DeviceMatrix& w, int64_t first_row, const 
             for (int r = 0; r < rows; ++r) {
                 float values[8];
                 float scale;
-                if constexpr (wide && !look_always) {
+                if constexpr (wide) {
                     scale = codes_at<type, true>(w, data[r], column, values);
                 } else {
                     scale = codes_at<type>(w, data[r], column, values);
@@ -341,7 +338,7 @@ __device__ inline void row_dots(const DeviceMatrix& w, int64_t first_row, const 
             }
         }
     };
-    if (w.cols % 8 == 0 && (look_always || w.wide || !is_plain(type)) && reinterpret_cast<uintptr_t>(x) % 16 == 0 &&
+    if (w.cols % 8 == 0 && (w.wide || !is_plain(type)) && reinterpret_cast<uintptr_t>(x) % 16 == 0 &&
         x_stride % 4 == 0) {
         add(std::true_type());
     } else {

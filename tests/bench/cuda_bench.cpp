@@ -387,11 +387,13 @@ int run(std::vector<std::string> only) {
         time_prefill_attention(machine, KvFormat::q2c, KvFormat::q4_0, depth);
         time_prefill_attention(machine, KvFormat::q4_nl, KvFormat::q4_nl, depth);
     }
-    for (const WeightType type : {WeightType::bf16, WeightType::q8_0, WeightType::q4_0, WeightType::q4_k,
-                                  WeightType::f8_e4m3, WeightType::f8_e4m3_blocks, WeightType::nvfp4_apart}) {
+    for (const WeightType type :
+         {WeightType::bf16, WeightType::q8_0, WeightType::q4_0, WeightType::q4_k, WeightType::q5_k, WeightType::q6_k,
+          WeightType::iq4_xs, WeightType::f8_e4m3, WeightType::f8_e4m3_blocks, WeightType::nvfp4_apart}) {
         time_matmul(machine, type, 8192, 2048, 1);
         time_matmul(machine, type, 2048, 4096, 1);
         time_matmul(machine, type, 248320, 2048, 1);
+        time_matmul(machine, type, 248320, 2048, 4);
         time_matmul(machine, type, 8192, 2048, 512);
         time_matmul(machine, type, 8192, 2048, 4096);
         time_matmul(machine, type, 8192, 8192, 8192);

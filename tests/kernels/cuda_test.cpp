@@ -8,8 +8,10 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "kernels/host_arrays.h"
+#include "tests/support/backend_parity.h"
 #include "tests/support/compare.h"
 #include "tests/support/inputs.h"
 #include "tests/support/kv_memory.h"
@@ -17,11 +19,12 @@
 namespace octavo::test {
 namespace {
 
-using Values = std::vector<float>;
-
 // Of the sum of magnitudes: two factors rounded to BF16; products of few tokens keep 16 bits of the inputs or more.
 constexpr double kFactor = 8e-3;
 constexpr double kFewTokensFactor = 2e-5;
+// Weights of few bits meet a few tokens' inputs rounded to 16 bits, by the largest of 32: 1 / 256 of what 8 bits
+// change.
+constexpr double kInt16Rounding = 1.0 / 256;
 
 class CudaTest : public testing::Test {
   protected:
@@ -79,10 +82,79 @@ TEST_F(CudaTest, Products) {
                                              x[static_cast<size_t>(t * cols + i)]);
                         }
                         bounds.push_back((tokens <= 4 ? kFewTokensFactor : kFactor) * sum);
+                        if (tokens <= 4 && spec.block_values > 1) {
+                            bounds.back() += kInt16Rounding * rounding_bound(&decoded[static_cast<size_t>(r * cols)],
+                                                                             &x[static_cast<size_t>(t * cols)], cols);
+                        }
                     }
                 }
                 EXPECT_TRUE(within_bounds(got, want, bounds, {{"token", tokens}, {"row", rows}}));
             }
+        }
+    }
+}
+
+// Matrices of every type in one call, of more rows than warps run at once, every other one added to what is there:
+// whole and not whole numbers, results side by side.
+TEST_F(CudaTest, ProductsOfManyMatrices) {
+    constexpr int64_t kMatrixRows = 2501, kCols = 256;
+    for (const int tokens : {1, 3}) {
+        std::vector<TestMatrix> matrices;
+        for (const WeightTypeSpec& spec : weight_types()) {
+            matrices.emplace_back(spec.type, kMatrixRows, kCols, InputFamily::gaussian, matrices.size(), 0.5f);
+        }
+        const int64_t width = std::ssize(matrices) * kMatrixRows;
+        const Values x = make_input(InputFamily::gaussian, tokens * kCols, 70);
+        const Values before = make_input(InputFamily::gaussian, tokens * width, 71);
+        const auto run = [&](Backend& backend) {
+            Values y = before;
+            std::vector<MatmulTarget> targets;
+            for (size_t i = 0; i < matrices.size(); ++i) {
+                targets.push_back({matrices[i].view(), &y[i * kMatrixRows], width, i % 2 == 1});
+            }
+            backend.matmul(x.data(), tokens, targets);
+            return y;
+        };
+        const Values want = run(*reference_);
+        const Values got = run(*cuda_);
+        for (size_t i = 0; i < matrices.size(); ++i) {
+            SCOPED_TRACE(testing::Message() << weight_type_spec(matrices[i].view().type).name << ", " << tokens);
+            for (int t = 0; t < tokens; ++t) {
+                const auto first = static_cast<std::ptrdiff_t>(t * width + static_cast<int64_t>(i) * kMatrixRows);
+                const auto rows_of = [&](const Values& y) {
+                    return Values(y.begin() + first, y.begin() + first + kMatrixRows);
+                };
+                const Values wanted = rows_of(want);
+                EXPECT_TRUE(within(rows_of(got), wanted, 5e-5 * largest(wanted), {{"row", kMatrixRows}}));
+            }
+        }
+        EXPECT_TRUE(same_bits(run(*cuda_), got, {{"token", tokens}, {"column of y", width}}));
+    }
+}
+
+// What is no number stays that, and neighbours of what is huge or tiny stay numbers.
+TEST_F(CudaTest, ProductsKeepWhatIsNoNumber) {
+    constexpr int64_t kCols = 512;
+    for (const WeightType type : {WeightType::q8_0, WeightType::q4_k, WeightType::q6_k}) {
+        const TestMatrix w(type, 3, kCols, InputFamily::gaussian, 1);
+        for (const float odd : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+            Values x = make_input(InputFamily::gaussian, 2 * kCols, 2);
+            x[kCols + 77] = odd;  // of the second token
+            Values y = poisoned(2 * 3);
+            const MatmulTarget target{w.view(), y.data(), 3, false};
+            cuda_->matmul(x.data(), 2, {&target, 1});
+            ASSERT_TRUE(cuda_->finish());
+            for (int row = 0; row < 3; ++row) {
+                EXPECT_TRUE(std::isfinite(y[static_cast<size_t>(row)])) << weight_type_spec(type).name;
+                EXPECT_FALSE(std::isfinite(y[static_cast<size_t>(3 + row)])) << weight_type_spec(type).name;
+            }
+        }
+        for (const InputFamily family : {InputFamily::zero, InputFamily::denormal}) {
+            const Values x = make_input(family, kCols, 2);
+            Values y = poisoned(3);
+            const MatmulTarget target{w.view(), y.data(), 3, false};
+            cuda_->matmul(x.data(), 1, {&target, 1});
+            for (const float value : y) EXPECT_LT(std::fabs(value), 1e-25f) << weight_type_spec(type).name;
         }
     }
 }
@@ -295,6 +367,7 @@ TEST_F(CudaTest, DeltaRuleOfManyTokens) {
 
 struct ExpertTypes {
     WeightType experts, shared;
+    std::optional<WeightType> up = {}, down = {};  // of both, where they are of another type
 };
 class CudaExperts : public CudaTest, public testing::WithParamInterface<ExpertTypes> {};
 
@@ -303,7 +376,9 @@ TEST_P(CudaExperts, AreThoseOfTheReference) {
     std::vector<TestMatrix> matrices;
     for (int i = 0; i < 3 * (kExperts + 1); ++i) {
         const bool down = i % 3 == 2;
-        const WeightType type = i < 3 * kExperts ? GetParam().experts : GetParam().shared;
+        const ExpertTypes& types = GetParam();
+        const WeightType gate = i < 3 * kExperts ? types.experts : types.shared;
+        const WeightType type = down ? types.down.value_or(gate) : i % 3 == 1 ? types.up.value_or(gate) : gate;
         matrices.emplace_back(type, down ? kHidden : kWidth, down ? kWidth : kHidden, InputFamily::gaussian,
                               static_cast<uint64_t>(i), 0.25f + 0.0625f * static_cast<float>(i % 5));
     }
@@ -340,6 +415,11 @@ TEST_P(CudaExperts, AreThoseOfTheReference) {
 INSTANTIATE_TEST_SUITE_P(All, CudaExperts,
                          testing::Values(ExpertTypes{WeightType::q8_0, WeightType::q8_0},
                                          ExpertTypes{WeightType::q4_k, WeightType::q6_k},
+                                         ExpertTypes{WeightType::q4_k, WeightType::q4_k, {}, WeightType::q6_k},
+                                         ExpertTypes{WeightType::q4_0, WeightType::q8_0, WeightType::q5_1, {}},
+                                         ExpertTypes{WeightType::iq4_xs, WeightType::q3_k, {}, WeightType::iq4_nl},
+                                         ExpertTypes{WeightType::q4_k, WeightType::bf16},
+                                         ExpertTypes{WeightType::q5_k, WeightType::q5_k, {}, WeightType::bf16},
                                          ExpertTypes{WeightType::f8_e4m3, WeightType::f8_e4m3},
                                          ExpertTypes{WeightType::f8_e4m3_blocks, WeightType::bf16},
                                          ExpertTypes{WeightType::nvfp4_apart, WeightType::nvfp4_apart},
