@@ -9,7 +9,7 @@
 namespace octavo {
 namespace {
 
-// More threads than these do not read memory faster than a bus takes it.
+// Half of the cores keep up with a bus, and leave the machine's power to its device.
 constexpr int kMostThreads = 8;
 constexpr int64_t kTaskBytes = int64_t{256} << 10;
 
@@ -17,7 +17,7 @@ constexpr int64_t kTaskBytes = int64_t{256} << 10;
 
 Result<std::unique_ptr<ExpertStream>> ExpertStream::create(Backend& device, ExpertStreamOptions options) {
     const int threads = options.threads > 0 ? options.threads : usable_physical_cores();
-    options.threads = std::min(threads, kMostThreads);
+    options.threads = std::clamp(threads / 2, std::min(threads, 2), kMostThreads);
     const auto slots = [&](int count) {
         options.uploads.slots = count;
         return device.memory().allocate(static_cast<size_t>(count * options.slice_bytes), "experts that travel");

@@ -20,7 +20,7 @@ namespace octavo {
 
 struct ExpertStreamOptions {
     int64_t slice_bytes = 0;  // of a slot; room for an expert at least
-    int threads = 0;          // that gather, at most; as in ThreadPool
+    int threads = 0;          // of the CPU, as in ThreadPool; some of them gather
     UploadOptions uploads;
 };
 

@@ -21,6 +21,18 @@ void pause() {
 #endif
 }
 
+// However the work ends: the stream would wait for ever.
+class Raise {
+  public:
+    explicit Raise(uint32_t& flag) : flag_(flag) {}
+    Raise(const Raise&) = delete;
+    Raise& operator=(const Raise&) = delete;
+    ~Raise() { std::atomic_ref(flag_).store(1, std::memory_order_release); }
+
+  private:
+    uint32_t& flag_;
+};
+
 }  // namespace
 
 void HostCalls::start(CudaMemory& memory, cudaStream_t stream, bool by_driver) {
@@ -108,8 +120,8 @@ void HostCalls::wait_for(uint32_t& flag) {
 void HostCalls::serve(const Work& work) {
     if (!stream_came_to_it()) return;
     std::atomic_ref(flags_->host_may_start).store(0, std::memory_order_relaxed);
+    const Raise raise_when_done(flags_->host_is_done);
     work();
-    std::atomic_ref(flags_->host_is_done).store(1, std::memory_order_release);
 }
 
 // False where it never will: the device has failed.
