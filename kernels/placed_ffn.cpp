@@ -1,5 +1,7 @@
 #include "kernels/placed_ffn.h"
 
+#include <algorithm>
+
 namespace octavo {
 namespace {
 
@@ -23,6 +25,12 @@ int64_t placed_ffn_bytes(const FfnMatrices& ffn) {
     int64_t sum = 0;
     visit_arrays(views, [&](const std::byte*&, int64_t bytes) { sum += padded(bytes); });
     return sum;
+}
+
+int64_t placed_ffn_distance(std::span<const FfnMatrices> blocks) {
+    int64_t most = 0;
+    for (const FfnMatrices& block : blocks) most = std::max(most, placed_ffn_bytes(block));
+    return most;
 }
 
 FfnMatrices lay_out_ffn(const FfnMatrices& ffn, std::byte* to, std::vector<ArrayCopy>& copies) {

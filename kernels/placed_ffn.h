@@ -19,6 +19,8 @@ struct ArrayCopy {
 };
 
 int64_t placed_ffn_bytes(const FfnMatrices& ffn);
+// The distance at which these can lie one after the other: bytes of the largest. 0: there are none.
+int64_t placed_ffn_distance(std::span<const FfnMatrices> blocks);
 // Where its arrays go when it is to lie at `to` [placed_ffn_bytes], in ascending order, after what `copies` has; what
 // comes back views that place.
 FfnMatrices lay_out_ffn(const FfnMatrices& ffn, std::byte* to, std::vector<ArrayCopy>& copies);

@@ -16,28 +16,16 @@
 #include "kernels/base/memory_error.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/host_arrays.h"
-#include "kernels/placed_ffn.h"
-#include "kernels/split_backend.h"
 #include "runtime/expert_placement.h"
 #include "runtime/reply.h"
+#include "runtime/split_setup.h"
 
 namespace octavo {
 namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
-// Experts leave so much of a device without a budget to other programs, and so many tokens' cache to the conversation:
-// it should not push them out with its first words.
+// Experts leave so much of a device without a budget to other programs.
 constexpr int64_t kLeftToOthers = 256 * kMiB;
-constexpr int64_t kLeftTokens = 4096;
-
-// The largest expert of a model, as a device holds it; 0: it has none.
-int64_t expert_bytes(const Model& model) {
-    int64_t most = 0;
-    for (const LayerWeights& layer : model.weights.layers) {
-        if (!layer.ffn.experts.empty()) most = std::max(most, placed_ffn_bytes(layer.ffn.experts.front()));
-    }
-    return most;
-}
 
 // No exception leaves the engine's thread: libraries below may throw when memory runs out.
 template <class Work>
@@ -224,35 +212,22 @@ class Engine::Worker {
   private:
     // From a device to a back end that leaves experts to the CPU.
     Status split(int64_t slice_bytes) {
-        std::unique_ptr<Backend> cpu = make_cpu_backend(device_.threads, detect_cpu_isa());
-        if (cpu == nullptr) return Error{ErrorKind::memory, "There is no memory for the CPU's workspace."};
-        const int64_t cpu_scratch = cpu->own_bytes().scratch;
-        const int64_t expert = expert_bytes(*model_);
-        const int64_t layer = model_->config.experts * expert;
-        SplitOptions options;
-        options.hidden = model_->config.hidden;
-        options.experts = model_->config.experts;
-        options.slice_bytes = std::max(expert, std::min(layer, slice_bytes));
-        options.threads = device_.threads;
-        options.experts_yield = placement_.yielding();
-        Result<std::unique_ptr<Backend>> split = make_split_backend(std::move(backend_), std::move(cpu), options);
-        if (!split) return split.error();
-        backend_ = std::move(*split);
-        info_.memory.host_scratch_bytes = split_host_bytes(options) + cpu_scratch;
+        Result<SharedBackend> shared =
+            share_with_cpu(std::move(backend_), *model_, slice_bytes, device_.threads, placement_.yielding());
+        if (!shared) return shared.error();
+        backend_ = std::move(shared->backend);
+        info_.memory.host_scratch_bytes = shared->host_scratch_bytes;
         options_.prefill_chunk = std::max(options_.prefill_chunk, split_prefill_chunk_);
         return {};
     }
 
     Status take_experts_in() {
         if (info_.split_layers == 0) return {};
-        const int64_t tokens = std::min<int64_t>(kLeftTokens, info_.context_length);
-        int64_t kept = device_.gpu_budget_bytes == 0 ? kLeftToOthers : 0;
-        for (const MemoryLine& line : planned_memory(*model_, options_, tokens, info_.memory)) {
-            if (is_of_conversation(line.kind) && line.where == info_.memory.place) kept += line.committed_bytes;
-        }
         Memory& memory = backend_->memory();
-        const auto free = static_cast<int64_t>(memory.free_bytes()) - placement_.device_expert_bytes();
-        return placement_.take_in(free - kept, memory);
+        int64_t free = static_cast<int64_t>(memory.free_bytes()) - placement_.device_expert_bytes();
+        if (device_.gpu_budget_bytes == 0) free -= kLeftToOthers;
+        const int64_t room = room_for_experts(*model_, options_, info_.context_length, info_.memory, free);
+        return placement_.take_in(room, memory);
     }
 
     // The first tokens load a device's kernels, and its scratch grows to what they need: so that comes before anybody

@@ -40,7 +40,7 @@ Status ExpertPlacement::take_in(int64_t room, Memory& device) {
     for (size_t layer = 0; status && layer < placed_.weights.layers.size(); ++layer) {
         const std::vector<FfnMatrices>& experts = placed_.weights.layers[layer].ffn.host_experts;
         if (experts.empty()) continue;
-        const int64_t bytes = placed_ffn_bytes(experts.front());
+        const int64_t bytes = placed_ffn_distance(experts);
         const auto held = static_cast<int64_t>(placed_.expert_copies[layer].bytes());
         const int64_t fitting = std::min(std::ssize(experts), (room + held) / bytes);
         if (fitting * bytes <= held) break;

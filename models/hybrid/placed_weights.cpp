@@ -155,7 +155,7 @@ Status take_experts(PlacedWeights& placed, int layer, int count, Memory& device)
     FeedForwardWeights& ffn = placed.weights.layers[static_cast<size_t>(layer)].ffn;
     const std::span<FfnMatrices> taken = std::span(ffn.host_experts).first(static_cast<size_t>(count));
     if (taken.empty()) return {};
-    const int64_t distance = placed_ffn_bytes(taken.front());
+    const int64_t distance = placed_ffn_distance(ffn.host_experts);
     Result<Buffer> copy = device.allocate(static_cast<size_t>(count * distance), "experts");
     if (!copy) return copy.error();
     for (size_t i = 0; i < taken.size(); ++i) {

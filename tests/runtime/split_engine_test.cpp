@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <bit>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -224,6 +226,31 @@ TEST_F(SplitEngine, ExpertsGiveWayInTheMiddleOfAReply) {
         EXPECT_EQ((*generation->report()).ids, reply(*whole_, prompt)) << layers;
         layers = split->device_expert_layers();
         ASSERT_LT(conversation.size(), 200u);
+    }
+}
+
+// As folders of safetensors may have it: the first expert of a layer takes half of what the others take.
+TEST_F(SplitEngine, ExpertsOfALayerMayTakeDifferentRoom) {
+    const auto mixed = std::make_shared<Model>(*model_);
+    for (LayerWeights& layer : mixed->weights.layers) {
+        FfnMatrices& first = layer.ffn.experts[0];
+        for (Matrix* w : {&first.gate, &first.up, &first.down}) {
+            const auto halves = std::make_shared<std::vector<uint16_t>>();
+            const auto* const values = reinterpret_cast<const float*>(w->data);
+            for (int64_t i = 0; i < w->rows * w->cols; ++i)
+                halves->push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(values[i]) >> 16));
+            w->type = WeightType::bf16;
+            w->data = reinterpret_cast<const std::byte*>(halves->data());
+            mixed->owners.push_back(halves);
+        }
+    }
+    model_ = mixed;
+    whole_ = start(0);
+    for (const int64_t divisor : {2, 4, 8}) {
+        const std::unique_ptr<Engine> split = start(whole_bytes_ - expert_bytes_ / divisor);
+        EXPECT_GT(split->memory().host_expert_bytes, 0) << divisor;
+        for (const int64_t prompt : {5, 300}) EXPECT_EQ(reply(*split, prompt), reply(*whole_, prompt)) << divisor;
+        expect_every_byte_on_a_line(*split);
     }
 }
 
