@@ -25,12 +25,13 @@ struct SplitAttention {
     float2* softmax;  // [T][heads][splits]: largest score (in bits, -infinity: no cells), sum of weights
 };
 
-// Of one token, or of each of a few by itself: attention_decode.cu. Sums come out of the cache's basis. `early`: see
+// Of one token, or of each of a few by itself: attention_decode.cu. Sums lie in the order of value_dimension for a
+// format, which is returned, and are halfway out of the cache's basis: see decode_finish_kernel. `early`: see
 // early_launch.cuh; then `first_cell` has been written before the pass.
 int decode_splits(const SplitAttention& op, int multiprocessors);
-void run_decode_attention(const SplitAttention& op, bool early, cudaStream_t stream);
+KvFormat run_decode_attention(const SplitAttention& op, bool early, cudaStream_t stream);
 
-// Of many tokens, which share what is read: attention_prefill.cu. Sums are in the cache's basis.
+// Of many tokens, which share what is read: attention_prefill.cu. Sums are in order, and in the cache's basis.
 int prefill_splits(const SplitAttention& op, int multiprocessors);
 void run_prefill_attention(const SplitAttention& op, cudaStream_t stream);
 
@@ -44,7 +45,7 @@ __device__ inline float exp2_fast(float x) {
     return y;
 }
 
-// The last step: shares are added up, come out of the cache's basis (where they have not yet) and are gated.
+// The last step: shares are added up, come out of the cache's basis and are gated.
 struct Finish {
     const float* sums;  // as in SplitAttention
     const float2* softmax;
@@ -56,8 +57,9 @@ struct Finish {
     int heads;
     int kv_heads;
     bool rotate;
+    KvFormat order;  // of a decode attention's sums
 };
-void finish_decode_attention(const Finish& op, bool early, cudaStream_t stream);  // of many splits, rotated already
+void finish_decode_attention(const Finish& op, bool early, cudaStream_t stream);  // of many splits
 void finish_prefill_attention(const Finish& op, cudaStream_t stream);             // of a few
 
 // In float32, value by value, for rows of up to 1024 values of any format: attention_float32.cu.
@@ -76,21 +78,13 @@ struct Float32Attention {
 };
 void run_float32_attention(const Float32Attention& op, cudaStream_t stream);
 
-// Out of the cache's basis: x[i] is value lane + 32 i of a row of 256.
-__device__ inline void rotate_row(float (&x)[8]) {
-    const int lane = threadIdx.x % kWarp;
+// The Hadamard transform of what a thread has, in parts: bit by bit of the index of its own values, and of the lane.
+template <int count>
+__device__ inline void transform_own(float (&x)[count]) {
 #pragma unroll
-    for (int half = 1; half < kWarp; half *= 2) {
+    for (int half = 1; half < count; half *= 2) {
 #pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            const float other = __shfl_xor_sync(kAllLanes, x[i], half);
-            x[i] = (lane & half) != 0 ? other - x[i] : x[i] + other;
-        }
-    }
-#pragma unroll
-    for (int half = 1; half < 8; half *= 2) {
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
+        for (int i = 0; i < count; ++i) {
             if ((i & half) != 0) continue;
             const float a = x[i];
             const float b = x[i + half];
@@ -98,8 +92,19 @@ __device__ inline void rotate_row(float (&x)[8]) {
             x[i + half] = a - b;
         }
     }
-#pragma unroll
-    for (int i = 0; i < 8; ++i) x[i] *= 1.0f / 16;  // sqrt(256)
 }
+template <int count>
+__device__ inline void transform_lanes(float (&x)[count]) {
+    const int lane = threadIdx.x % kWarp;
+#pragma unroll
+    for (int half = 1; half < kWarp; half *= 2) {
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+            const float other = __shfl_xor_sync(kAllLanes, x[i], half);
+            x[i] = (lane & half) != 0 ? other - x[i] : x[i] + other;
+        }
+    }
+}
+inline constexpr float kTransformUnit = 1.0f / 16;  // sqrt(256)
 
 }  // namespace octavo::cuda

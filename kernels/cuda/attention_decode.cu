@@ -179,7 +179,6 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
     const bool k_bf16 = kf == KvFormat::bf16 || (kf == kAnyFormat && op.cache.k.format == KvFormat::bf16);
     const bool v_bf16 = vf == KvFormat::bf16 || (vf == kAnyFormat && op.cache.v.format == KvFormat::bf16);
     const bool has_others = share.others.first < share.others.end;
-    auto* const rows = reinterpret_cast<float*>(tiles);
     Softmax state = {{-INFINITY, -INFINITY}, {0, 0}};
     float o[value_fragments(vf)][4] = {};
     const auto attend_others = [&] {
@@ -213,8 +212,7 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
                 attend(std::false_type(), std::false_type());
             }
         }
-        put_rows<KvFormat::f16>(o, rows);
-        __syncthreads();
+        reorder<Sizes::kOrder>(o, reinterpret_cast<float*>(tiles));
     };
     if constexpr (Sizes::kStreams) {
         Stream<kf, vf> stream(op, kv_head, first, streamed, tiles);
@@ -229,13 +227,8 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
             attend_others();
         }
         if (streamed > 0) {
-            if (has_others) {
-                get_rows<vf>(rows, o);
-                __syncthreads();
-            }
             load_queries<kf>(op.q + row0 * kRowDim, queries, k_bf16, shared, [&] { stream.start(early ? 1 : 0); });
             stream.attend(shared, state, o);
-            put_rows<vf>(o, rows);
         }
     } else {
         await_previous();
@@ -243,7 +236,7 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
         attend_others();
     }
     let_next_start();
-    write_share(op, row0, queries, state, rows, shared);
+    write_share(op, row0, queries, state, o, shared);
 }
 
 using Kernel = void (*)(SplitAttention);
@@ -253,10 +246,11 @@ struct Instance {
     KvFormat k, v;
     Kernel kernel;
     int shared_bytes;
+    KvFormat order;  // of the sums
 };
 template <KvFormat k, KvFormat v>
 constexpr Instance instance() {
-    return {k, v, decode_kernel<static_cast<int>(k), static_cast<int>(v)>, Layout<k, v>::kBytes};
+    return {k, v, decode_kernel<static_cast<int>(k), static_cast<int>(v)>, Layout<k, v>::kBytes, Layout<k, v>::kOrder};
 }
 constexpr KvFormat f16 = KvFormat::f16, bf16 = KvFormat::bf16, q8_0 = KvFormat::q8_0, q6_0 = KvFormat::q6_0,
                    q4_0 = KvFormat::q4_0, q2c = KvFormat::q2c, fp8 = KvFormat::fp8_e4m3, q6r = KvFormat::q6r,
@@ -301,12 +295,13 @@ int decode_splits(const SplitAttention& op, int multiprocessors) {
     return std::max(1, blocks_at_once(instance) * multiprocessors / groups);
 }
 
-void run_decode_attention(const SplitAttention& op, bool early, cudaStream_t stream) {
+KvFormat run_decode_attention(const SplitAttention& op, bool early, cudaStream_t stream) {
     const Instance& instance = instance_of(op);
     const int groups = ceil_div(op.heads / op.cache.kv_heads, kQueries);
     const dim3 grid(static_cast<unsigned>(op.splits), static_cast<unsigned>(op.cache.kv_heads * groups),
                     static_cast<unsigned>(op.tokens));
     launch(instance.kernel, grid, kThreads, instance.shared_bytes, stream, early, op);
+    return instance.order;
 }
 
 }  // namespace octavo::cuda

@@ -11,7 +11,7 @@ constexpr int kWarps = 4;
 constexpr int kThreads = kWarps * kWarp;
 constexpr int kQueries = 8;
 // The block's sums, value by value: dimension d of a row is row_place(d) from where the row starts, so that neither who
-// writes them nor who reads them meet in a bank. Behind them the warps' sums of weights.
+// writes them nor who reads them meet in a bank.
 constexpr int kRowFloats = kQueries * 356;
 __device__ inline constexpr int row_start(int query) {
     return query * 352 + (query % 2 + query / 2 % 2) * 16 + query / 4 * 2;
@@ -35,6 +35,7 @@ constexpr bool streams(KvFormat kf, KvFormat vf) {
 template <KvFormat kf, KvFormat vf>
 struct Layout {
     static constexpr bool kStreams = streams(kf, vf);
+    static constexpr KvFormat kOrder = kStreams ? vf : KvFormat::f16;  // of sums in fragments: see value_dimension
     static constexpr int kCells = kStreams ? tile_cells(kf, vf) : 64;
     static constexpr int k_bytes() {
         if constexpr (kStreams) return PackedTile<kf, kCells>::kBytes;
@@ -55,7 +56,7 @@ struct Layout {
     static constexpr int kPieceTiles = kStreams ? (kPieceCost + kCells - 1) / kCells : 1;
     static constexpr int kOther = kUnpacked + static_cast<int>(sizeof(Tables));
     static constexpr int kBytes = kRing > kOther ? kRing : kOther;
-    static_assert(kBytes >= (kRowFloats + kWarps * kQueries) * 4);
+    static_assert(kBytes >= kRowFloats * 4);
 };
 
 // What a block keeps beside its tiles.

@@ -1,5 +1,6 @@
 // The shares of a split sequence, added up in their order.
 #include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/attention_values.cuh"
 #include "kernels/cuda/early_launch.cuh"
 
 namespace octavo::cuda {
@@ -17,7 +18,8 @@ __device__ inline float2 gate_of(const Finish& op, int64_t row, int dimension) {
 
 __device__ inline float gated(float value, float2 gate) { return value * gate.x * sigmoid(gate.y); }
 
-// A block to 32 values of a row [T][heads]: a thread takes four of them in one of 32 slices of the splits. Every warp
+// A block to 32 values of a row [T][heads], those that one value of every thread in attention_decode_share.cuh became:
+// their transform is one over lanes. A thread takes four of them in one of 32 slices of the splits. Every warp
 // finds the factors of all splits, a lane's at a time: lane i has those of slice i.
 constexpr int kPart = 32;
 constexpr int kSlices = kWarp;
@@ -39,7 +41,8 @@ __global__ void __launch_bounds__(kThreads, 4) decode_finish_kernel(Finish op) {
     float sum = 0;
     float4 value = {};
     await_previous();
-    const int own = first + static_cast<int>(threadIdx.x) % kPart;
+    const int part = blockIdx.y;
+    const int own = value_dimension(op.order, part / 2, lane % 8, part % 2) + lane / 8 * 64;
     const float2 gate = gate_of(op, row, own);  // on its way beside the sums
     for (int base = 0; base < op.splits; base += kAhead * kSlices) {
         float4 shares[kAhead];
@@ -82,14 +85,18 @@ __global__ void __launch_bounds__(kThreads, 4) decode_finish_kernel(Finish op) {
         value.z += __shfl_xor_sync(kAllLanes, value.z, offset);
         value.w += __shfl_xor_sync(kAllLanes, value.w, offset);
     }
-    float* const part = &parts[threadIdx.x / kWarp][4 * quad];
-    if (lane < kQuads) part[0] = value.x, part[1] = value.y, part[2] = value.z, part[3] = value.w;
+    float* const quads = &parts[threadIdx.x / kWarp][4 * quad];
+    if (lane < kQuads) quads[0] = value.x, quads[1] = value.y, quads[2] = value.z, quads[3] = value.w;
     __syncthreads();
     if (threadIdx.x >= kPart) return;
-    float total = 0;
+    float total[1] = {};
 #pragma unroll
-    for (int warp = 0; warp < kThreads / kWarp; ++warp) total += parts[warp][threadIdx.x];
-    op.out[row * kRowDim + own] = gated(sum == 0 ? 0.0f : total / sum, gate);
+    for (int warp = 0; warp < kThreads / kWarp; ++warp) total[0] += parts[warp][lane];
+    if (op.rotate) {
+        transform_lanes(total);
+        total[0] *= kTransformUnit;
+    }
+    op.out[row * kRowDim + own] = gated(sum == 0 ? 0.0f : total[0] / sum, gate);
 }
 
 // A warp to a row.
@@ -111,7 +118,12 @@ __global__ void __launch_bounds__(kRowsOfBlock* kWarp) prefill_finish_kernel(Fin
 #pragma unroll
         for (int i = 0; i < 8; ++i) x[i] = fmaf(share[kWarp * i], factor, x[i]);
     }
-    if (op.rotate) rotate_row(x);
+    if (op.rotate) {
+        transform_lanes(x);
+        transform_own(x);
+#pragma unroll
+        for (float& value : x) value *= kTransformUnit;
+    }
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
         const int dimension = lane + kWarp * i;

@@ -34,9 +34,8 @@ __device__ inline void take_bias(float (&o)[fragments][4]) {
     }
 }
 
-// Dimension of row g (i = 0) or g + 8 (i = 1) of fragment m, of a warp's 64.
-template <KvFormat f>
-__device__ inline int value_dimension(int m, int g, int i) {
+// Dimension of row g (i = 0) or g + 8 (i = 1) of fragment m, of a warp's 64: a permutation of the bits of (m, g, i).
+__device__ inline int value_dimension(KvFormat f, int m, int g, int i) {
     if (is_plain(f)) return 16 * m + g + 8 * i;
     if (f == KvFormat::q8_0) return 16 * m + 2 * g + i;
     return 32 * (m / 2) + 4 * g + 2 * (m % 2) + i;

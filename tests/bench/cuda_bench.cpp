@@ -167,7 +167,7 @@ void time_attention(const Machine& machine, int64_t cells, bool all) {
                                    v.as<float>(), out.as<float>()});
             }
         };
-        const double ms = median_ms(backend, 4, [&] { backend.repeat(key, cells - 1, attend); });
+        const double ms = median_ms(backend, 20, [&] { backend.repeat(key, cells - 1, attend); });
         double bytes = 0;
         for (const KvFormat format : {scheme.k, scheme.v}) {
             bytes += static_cast<double>(kLayers * cells * kKvHeads) *

@@ -306,6 +306,25 @@ TEST_F(CudaTest, AttentionOfEveryPairOfFormats) {
     }
 }
 
+// So long that splits have several tiles each, and ends that fill none.
+TEST_F(CudaTest, AttentionOfALongPast) {
+    struct Pair {
+        KvFormat k, v;
+    };
+    for (const Pair& pair : {Pair{KvFormat::bf16, KvFormat::bf16}, Pair{KvFormat::q8_0, KvFormat::q8_0},
+                             Pair{KvFormat::q6_0, KvFormat::q6_0}, Pair{KvFormat::q4_0, KvFormat::q4_0},
+                             Pair{KvFormat::q2c, KvFormat::q4_0}}) {
+        SCOPED_TRACE(testing::Message() << kv_format_spec(pair.k).name << ", " << kv_format_spec(pair.v).name);
+        AttentionCase test_case({40000, 1, 4, 64, 128, 0}, pair.k, pair.v, 7);
+        KvMemory memory(test_case.memory_shape());
+        test_case.fill(*reference_, memory);
+        const Values want = test_case.attend(*reference_, memory);
+        const Values got = test_case.attend(*cuda_, memory);
+        EXPECT_TRUE(within(got, want, 1.5e-2 * largest(want), {{"value", std::ssize(want)}}));
+        EXPECT_LE(relative_error(got, want), 5e-3);
+    }
+}
+
 TEST_F(CudaTest, AttentionIsTheSameBitsTwice) {
     for (const int tokens : {1, 50}) {
         for (const KvFormat format : {KvFormat::bf16, KvFormat::q8_0, KvFormat::q4_0, KvFormat::q4_nl}) {
