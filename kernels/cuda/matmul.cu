@@ -168,11 +168,11 @@ void CudaBackend::matmul(const float* x, int tokens, std::span<const MatmulTarge
         return launched();
     }
     const int64_t cols = targets.front().w.cols;
-    uint16_t* factors = nullptr;
+    Factors factors;
     if (!float32_) {
-        factors = reinterpret_cast<uint16_t*>(scratch(std::max<int64_t>(256, factor_bytes(tokens, cols))));
-        if (factors == nullptr) return;
-        make_factors(x, tokens, cols, cols, factors, stream_);
+        std::byte* const memory = scratch(std::max<int64_t>(256, factor_bytes(tokens, cols)));
+        if (memory == nullptr) return;
+        factors = make_factors(x, tokens, cols, cols, memory, stream_);
         launched();
     }
     for (const MatmulTarget& target : targets) {
@@ -180,8 +180,8 @@ void CudaBackend::matmul(const float* x, int tokens, std::span<const MatmulTarge
         gemm.w = device_matrix(target.w);
         gemm.x = x;
         gemm.x_stride = cols;
-        gemm.factors = factors;
-        gemm.factor_stride = factor_stride(cols);
+        if (!wants_float32(gemm.w)) gemm.factors = factors;
+        gemm.tensor_cores = !float32_ && compute_capability_ >= 80;
         gemm.y = target.y;
         gemm.y_stride = target.y_stride;
         gemm.tokens = gemm.usual_tokens = tokens;

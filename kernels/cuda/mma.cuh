@@ -7,7 +7,6 @@
 #pragma once
 
 #include "kernels/cuda/device.cuh"
-#include "kernels/weight_type.h"
 
 namespace octavo::cuda {
 
@@ -64,27 +63,6 @@ __device__ inline uint32_t pack_f16(float low, float high) {
 __device__ inline uint32_t pack_bf16(float low, float high) {
     const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
     return *reinterpret_cast<const uint32_t*>(&pair);
-}
-
-// The 16-bit numbers that products of weights use: BF16 where the tensor cores have it, which has float32's range.
-#if __CUDA_ARCH__ >= 800
-inline constexpr WeightType kFactorType = WeightType::bf16;
-#else
-inline constexpr WeightType kFactorType = WeightType::f16;
-#endif
-__device__ inline uint32_t pack_factors(float low, float high) {
-#if __CUDA_ARCH__ >= 800
-    return pack_bf16(low, high);
-#else
-    return pack_f16(low, high);
-#endif
-}
-__device__ inline void mma_factors(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
-#if __CUDA_ARCH__ >= 800
-    mma_bf16(c, a, b0, b1);
-#else
-    mma_f16(c, a, b0, b1);
-#endif
 }
 
 // 16 x 8 by 8 x 8 of TF32: float32 numbers rounded to 11 bits. From 8.0 on; nothing before.

@@ -102,24 +102,31 @@ __global__ void count_kernel(const int32_t* chosen, int entries, int first_exper
     if (threadIdx.x % kWarp == 0) counts[expert] = count;
 }
 
-// Entries (token, rank) in the order of these experts, of each in the order of tokens: starts[experts + 1], and of each
-// entry its token and its slot token * top_k + rank. A warp to an expert.
+// Entries (token, rank) in the order of these experts, of each in the order of tokens: of each entry its token and its
+// slot token * top_k + rank; and the experts' entries in tiles of at most `tile`. A warp to an expert.
 __global__ void group_kernel(const int32_t* chosen, int entries, int first_expert, int experts, int top_k,
-                             const int32_t* counts, int32_t* starts, int32_t* tokens, int32_t* slots) {
+                             const int32_t* counts, int tile, int most_tiles, GemmTile* tiles, int32_t* tokens,
+                             int32_t* slots) {
     const int expert = blockIdx.x * kWarps + threadIdx.x / kWarp;
     const int lane = threadIdx.x % kWarp;
     if (expert >= experts) return;
-    int before = 0;
-    for (int e = lane; e < expert; e += kWarp) before += counts[e];
+    int before = 0, tiles_before = 0;
+    for (int e = lane; e < expert; e += kWarp) before += counts[e], tiles_before += ceil_div(counts[e], tile);
 #pragma unroll
-    for (int offset = kWarp / 2; offset > 0; offset /= 2) before += __shfl_xor_sync(kAllLanes, before, offset);
-    if (lane == 0) starts[expert] = before;
+    for (int offset = kWarp / 2; offset > 0; offset /= 2) {
+        before += __shfl_xor_sync(kAllLanes, before, offset);
+        tiles_before += __shfl_xor_sync(kAllLanes, tiles_before, offset);
+    }
+    const int mine = ceil_div(counts[expert], tile);
+    const int written = expert == experts - 1 ? most_tiles - tiles_before : mine;  // the last one adds empty ones
+    for (int i = lane; i < written; i += kWarp) {
+        tiles[tiles_before + i] = {expert, before + i * tile, min(tile, counts[expert] - i * tile)};
+    }
     for_entries_of(first_expert + expert, chosen, entries, [&](int entry, bool here, unsigned all) {
         const int at = before + __popc(all & ((1u << lane) - 1));
         if (here) tokens[at] = entry / top_k, slots[at] = entry;
         before += __popc(all);
     });
-    if (lane == 0 && expert == experts - 1) starts[experts] = before;
 }
 
 __global__ void silu_product_kernel(float* gate, const float* up, int64_t count) {
@@ -163,12 +170,16 @@ class Parts {
     int64_t used_ = 0;
 };
 
+// Of `entries` in groups of the usual size, or fewer experts' share of them.
+int64_t most_tiles(int64_t experts, int64_t entries) { return experts + entries / gemm_tile(0); }
+
 struct Scratch {
     Choices choices;
-    int32_t *counts, *starts, *tokens, *slots;
+    int32_t *counts, *tokens, *slots;
+    GemmTile* tiles;
     float *gate, *up;         // [entries][ff]; also of the shared block
     float *results, *shared;  // [entries][hidden], [T][hidden]
-    uint16_t* factors;        // of x [T][hidden], then of the inner values [entries][ff]
+    std::byte* factors;       // of x [T][hidden], then of the inner values [entries][ff]
     int64_t bytes;
 
     Scratch(const Moe& op, std::byte* base) {
@@ -182,7 +193,7 @@ struct Scratch {
             gate = parts.take<float>(op.tokens * (op.top_k + 1) * std::max(expert_ff, shared_ff));
         } else {
             counts = parts.take<int32_t>(experts);
-            starts = parts.take<int32_t>(experts + 1);
+            tiles = parts.take<GemmTile>(most_tiles(experts, entries));
             tokens = parts.take<int32_t>(entries);
             slots = parts.take<int32_t>(entries);
             const int64_t inner = std::max(entries * expert_ff, op.tokens * shared_ff);
@@ -191,8 +202,8 @@ struct Scratch {
             results = parts.take<float>(entries * op.hidden);
             shared = parts.take<float>(shared_ff > 0 ? op.tokens * int64_t{op.hidden} : 0);
             factors =
-                parts.take<uint16_t>(std::max({op.tokens * factor_stride(op.hidden), entries * factor_stride(expert_ff),
-                                               op.tokens * factor_stride(shared_ff)}));
+                parts.take<std::byte>(std::max({factor_bytes(op.tokens, op.hidden), factor_bytes(entries, expert_ff),
+                                                factor_bytes(op.tokens, shared_ff)}));
         }
         bytes = parts.bytes();
     }
@@ -220,9 +231,7 @@ void block_products(const Blocks& blocks, Gemm shape, int64_t entries, int64_t x
                     const int32_t* result_rows, bool float32, cudaStream_t stream) {
     const auto take_factors = [&](int64_t rows, int64_t cols) {
         if (float32) return;
-        make_factors(shape.x, rows, cols, shape.x_stride, s.factors, stream);
-        shape.factors = s.factors;
-        shape.factor_stride = factor_stride(cols);
+        shape.factors = make_factors(shape.x, rows, cols, shape.x_stride, s.factors, stream);
     };
     const int64_t ff = blocks.parts[kGate].rows;
     shape.y_stride = ff;
@@ -258,14 +267,17 @@ void many_tokens(const Moe& op, const Blocks& experts, const Scratch& s, bool fl
         const auto grid = static_cast<unsigned>(ceil_div(experts.count, kWarps));
         count_kernel<<<grid, kWarps * kWarp, 0, stream>>>(s.choices.expert, entries, experts.first, experts.count,
                                                           s.counts);
-        group_kernel<<<grid, kWarps * kWarp, 0, stream>>>(s.choices.expert, entries, experts.first, experts.count,
-                                                          top_k, s.counts, s.starts, s.tokens, s.slots);
         Gemm grouped = shape;
-        grouped.groups = experts.count;
-        grouped.group_bytes = experts.distance;
-        grouped.starts = s.starts;
-        grouped.x_tokens = s.tokens;
+        grouped.tokens = entries;
         grouped.usual_tokens = ceil_div(entries, static_cast<int>(op.experts.size()));
+        grouped.group_bytes = experts.distance;
+        const int tile = gemm_tile(grouped.usual_tokens);
+        grouped.tiles = s.tiles;
+        grouped.most_tiles = static_cast<int>(experts.count + entries / tile);
+        grouped.x_tokens = s.tokens;
+        group_kernel<<<grid, kWarps * kWarp, 0, stream>>>(s.choices.expert, entries, experts.first, experts.count,
+                                                          top_k, s.counts, tile, grouped.most_tiles, s.tiles, s.tokens,
+                                                          s.slots);
         block_products(experts, grouped, entries, op.tokens, s, s.results, s.slots, float32, stream);
     }
     if (op.shared != nullptr) {

@@ -387,6 +387,7 @@ int run(std::vector<std::string> only) {
         time_prefill_attention(machine, KvFormat::q2c, KvFormat::q4_0, depth);
         time_prefill_attention(machine, KvFormat::q4_nl, KvFormat::q4_nl, depth);
     }
+    time_matmul(machine, WeightType::f32, 256, 2048, 512);  // a router
     for (const WeightType type :
          {WeightType::bf16, WeightType::q8_0, WeightType::q4_0, WeightType::q4_k, WeightType::q5_k, WeightType::q6_k,
           WeightType::iq4_xs, WeightType::f8_e4m3, WeightType::f8_e4m3_blocks, WeightType::nvfp4_apart}) {

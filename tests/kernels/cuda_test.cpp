@@ -19,8 +19,8 @@
 namespace octavo::test {
 namespace {
 
-// Of the sum of magnitudes: two factors rounded to BF16; products of few tokens keep 16 bits of the inputs or more.
-constexpr double kFactor = 8e-3;
+// Of the sum of magnitudes: two factors rounded to FP16; products of few tokens keep 16 bits of the inputs or more.
+constexpr double kFactor = 1e-3;
 constexpr double kFewTokensFactor = 2e-5;
 // Weights of few bits meet a few tokens' inputs rounded to 16 bits, by the largest of 32: 1 / 256 of what 8 bits
 // change.
@@ -61,9 +61,10 @@ TEST_F(CudaTest, Products) {
         for (const int tokens : {1, 2, 3, 4, 5, 64, 70, 150}) {
             for (const int64_t cols : {32, 160, 2048, 4224}) {
                 if (cols > 4000 && tokens > 5) continue;
+                if (cols > 2000 && tokens > 5 && tokens != 70) continue;
                 if (cols % spec.block_values != 0) continue;
                 SCOPED_TRACE(testing::Message() << spec.name << ", tokens " << tokens << ", cols " << cols);
-                const int64_t rows = tokens < 100 ? 67 : 200;
+                const int64_t rows = std::max<int64_t>(tokens < 100 ? 67 : 200, cols / 8 + 3);  // fewer are float32
                 const TestMatrix w(spec.type, rows, cols, InputFamily::gaussian, 1);
                 const Values x = make_input(InputFamily::outliers, tokens * cols, 2);
                 Values got = poisoned(static_cast<size_t>(tokens * rows));
@@ -405,7 +406,7 @@ TEST_P(CudaExperts, AreThoseOfTheReference) {
     for (size_t i = 0; i < matrices.size(); i += 3) {
         blocks.push_back({matrices[i].view(), matrices[i + 1].view(), matrices[i + 2].view()});
     }
-    for (const int tokens : {1, 3, 90}) {
+    for (const int tokens : {1, 3, 90, 300}) {
         SCOPED_TRACE(tokens);
         const Values x = make_input(InputFamily::gaussian, tokens * kHidden, 50);
         const Values router = make_input(InputFamily::gaussian, tokens * kExperts, 51);
@@ -426,7 +427,7 @@ TEST_P(CudaExperts, AreThoseOfTheReference) {
         };
         const Values want = run(*reference_);
         const Values got = run(*cuda_);
-        const double bound = tokens > 4 ? 1e-2 : 1e-4;
+        const double bound = tokens > 4 ? 2e-3 : 1e-4;
         EXPECT_TRUE(within(got, want, bound * largest(want), {{"token", tokens}, {"value", kHidden}}));
         EXPECT_TRUE(same_bits(run(*cuda_), got, {{"token", tokens}, {"value", kHidden}}));
     }

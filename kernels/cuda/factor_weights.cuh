@@ -1,0 +1,252 @@
+// Weights as FP16 factors of the tensor cores. Columns of a row come in chunks that lie in shared memory as they lie in
+// the file; a lane takes eight columns at a time, as four pairs of FP16 numbers.
+//
+// FactorWeights<type> has
+//   kType
+//   kColumns, kBytes    of a chunk, kColumns a multiple of 64; kBytes the most that it may have
+//   kAlign              chunks start at multiples of it in the file
+//   eights(source, column, f)   the columns [column, column + 8) of the chunk and those 32 further on
+//
+// BF16, F16, FP8 and NVFP4 numbers are exact (BF16 below 2^-17 loses bits). Packed types are their codes, exact, times
+// scales that are rounded to 11 bits, or their float32 values rounded to 11 bits.
+#pragma once
+
+#include "kernels/cuda/mma.cuh"
+#include "kernels/cuda/weights.cuh"
+
+namespace octavo::cuda {
+
+// Where a lane reads a row: its chunk in shared memory, and what of it lies elsewhere.
+struct FactorSource {
+    const DeviceMatrix& w;
+    const unsigned char* chunk;
+    const WeightRow& row;
+    int64_t first_column;  // of the chunk
+};
+
+namespace factors {
+
+__device__ inline __half2 halves(uint32_t pair) { return *reinterpret_cast<const __half2*>(&pair); }
+__device__ inline uint32_t bits(__half2 pair) { return *reinterpret_cast<const uint32_t*>(&pair); }
+__device__ inline uint32_t twice(uint32_t half_bits) { return half_bits | half_bits << 16; }
+
+__device__ inline uint4 packed(const float (&v)[8]) {
+    return {pack_f16(v[0], v[1]), pack_f16(v[2], v[3]), pack_f16(v[4], v[5]), pack_f16(v[6], v[7])};
+}
+
+// Two whole numbers of 0 to 255, bytes `first` and first + 1 of a word, plus 1024: their low bytes' place in FP16.
+template <unsigned first>
+__device__ inline uint32_t number_pair(uint32_t bytes) {
+    return __byte_perm(bytes, 0x64646464u, 0x4040u + first * 0x0101u + 0x0100u);
+}
+// Four of them, less `bias`, times `scale`.
+__device__ inline uint2 scaled_four(uint32_t bytes, uint32_t bias, uint32_t scale) {
+    const __half2 low = __hsub2(halves(number_pair<0>(bytes)), halves(bias));
+    const __half2 high = __hsub2(halves(number_pair<2>(bytes)), halves(bias));
+    return {bits(__hmul2(low, halves(scale))), bits(__hmul2(high, halves(scale)))};
+}
+inline constexpr uint32_t kNumber1024 = 0x64006400u, kNumber1032 = 0x64086408u, kNumber1152 = 0x64806480u;
+
+// Eight bytes from an even address on.
+__device__ inline uint2 even_eight(const unsigned char* at) {
+    const auto* const words = reinterpret_cast<const uint16_t*>(at);
+    return {words[0] | uint32_t{words[1]} << 16, words[2] | uint32_t{words[3]} << 16};
+}
+__device__ inline uint32_t even_half(const unsigned char* at) { return *reinterpret_cast<const uint16_t*>(at); }
+
+}  // namespace factors
+
+// By its float32 values.
+template <WeightType type>
+struct FactorsByValue {
+    static constexpr WeightType kType = type;
+    __device__ static void eights(const FactorSource& from, int column, uint4 (&f)[2]) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            float values[8];
+            if constexpr (type == kOtherTypes) {
+                other_eight(from.w.type, from.chunk, column + 32 * i, values);
+            } else {
+                packed_eight<type>(from.chunk, column + 32 * i, values);
+            }
+            f[i] = factors::packed(values);
+        }
+    }
+};
+
+template <WeightType type>
+struct FactorWeights : FactorsByValue<type> {
+    static constexpr int kColumns = 256, kBytes = PackedWeights<type>::kBytes * 256 / PackedWeights<type>::kValues;
+    static constexpr int kAlign = kBytes % 16 == 0 && PackedWeights<type>::kValues == 256 ? 16 : 2;
+};
+// Any type without one of its own.
+struct OtherFactorWeights : FactorsByValue<kOtherTypes> {
+    static constexpr int kColumns = 256, kBytes = 192, kAlign = 1;
+};
+
+// F16 and BF16.
+template <WeightType type>
+struct FactorsOf16Bits {
+    static constexpr WeightType kType = type;
+    static constexpr int kColumns = 64, kBytes = 128, kAlign = 2;
+
+    __device__ static uint32_t pair(uint32_t word) {
+        if constexpr (type == WeightType::f16) return word;
+        return pack_f16(bf16_value(word & 0xffffu), __uint_as_float(word & 0xffff0000u));
+    }
+    __device__ static void eights(const FactorSource& from, int column, uint4 (&f)[2]) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            uint4 raw;
+            if (from.w.wide) {
+                raw = *reinterpret_cast<const uint4*>(from.chunk + (column + 32 * i) * 2);
+            } else {
+                const auto* const at = reinterpret_cast<const uint16_t*>(from.chunk) + column + 32 * i;
+                const int64_t left = from.w.cols - from.first_column - column - 32 * i;
+                const auto two = [&](int j) { return (j < left ? at[j] : 0u) | (j + 1 < left ? at[j + 1] : 0u) << 16; };
+                raw = {two(0), two(2), two(4), two(6)};
+            }
+            f[i] = {pair(raw.x), pair(raw.y), pair(raw.z), pair(raw.w)};
+        }
+    }
+};
+template <>
+struct FactorWeights<WeightType::f16> : FactorsOf16Bits<WeightType::f16> {};
+template <>
+struct FactorWeights<WeightType::bf16> : FactorsOf16Bits<WeightType::bf16> {};
+
+// FP8, also in blocks with a float32 scale for 128 columns.
+template <WeightType type>
+struct FactorsOf8Bits {
+    static constexpr WeightType kType = type;
+    static constexpr int kColumns = 128, kBytes = 128, kAlign = 1;
+
+    __device__ static void eights(const FactorSource& from, int column, uint4 (&f)[2]) {
+        const float scale = block_scale<type>(from.row, from.first_column);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const unsigned char* const at = from.chunk + column + 32 * i;
+            uint2 raw;
+            if (from.w.wide || type == WeightType::f8_e4m3_blocks) {
+                raw = *reinterpret_cast<const uint2*>(at);
+            } else {
+                const int64_t left = from.w.cols - from.first_column - column - 32 * i;
+                const auto four = [&](int j) {
+                    uint32_t word = 0;
+#pragma unroll
+                    for (int k = 0; k < 4; ++k) word |= (j + k < left ? at[j + k] : 0u) << (8 * k);
+                    return word;
+                };
+                raw = {four(0), four(4)};
+            }
+            const auto pair = [&](uint32_t word) {
+                const uint32_t numbers = e4m3_pair(word);
+                if constexpr (type == WeightType::f8_e4m3) return numbers;
+                const float2 both = floats_of(numbers);
+                return pack_f16(scale * both.x, scale * both.y);
+            };
+            f[i] = {pair(raw.x), pair(raw.x >> 16), pair(raw.y), pair(raw.y >> 16)};
+        }
+    }
+};
+template <>
+struct FactorWeights<WeightType::f8_e4m3> : FactorsOf8Bits<WeightType::f8_e4m3> {};
+template <>
+struct FactorWeights<WeightType::f8_e4m3_blocks> : FactorsOf8Bits<WeightType::f8_e4m3_blocks> {};
+
+template <>
+struct FactorWeights<WeightType::nvfp4_apart> {
+    static constexpr WeightType kType = WeightType::nvfp4_apart;
+    static constexpr int kColumns = 256, kBytes = 128, kAlign = 8;
+
+    __device__ static void eights(const FactorSource& from, int column, uint4 (&f)[2]) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const int64_t at = from.first_column + column + 32 * i;
+            const uint32_t code = at < from.w.cols ? __ldg(from.row.scales + at / 16) : 0u;
+            const __half2 scale = factors::halves(factors::twice(e4m3_pair(code) & 0xffffu));
+            uint32_t pairs[4];  // of the values i and i + 4
+            e2m1_pairs(*reinterpret_cast<const uint32_t*>(from.chunk + (column + 32 * i) / 2), pairs);
+            const auto scaled = [&](uint32_t a, uint32_t b, unsigned which) {
+                return factors::bits(__hmul2(factors::halves(__byte_perm(a, b, which)), scale));
+            };
+            f[i] = {scaled(pairs[0], pairs[1], 0x5410), scaled(pairs[2], pairs[3], 0x5410),
+                    scaled(pairs[0], pairs[1], 0x7632), scaled(pairs[2], pairs[3], 0x7632)};
+        }
+    }
+};
+
+template <>
+struct FactorWeights<WeightType::q8_0> {
+    static constexpr WeightType kType = WeightType::q8_0;
+    static constexpr int kColumns = 128, kBytes = 136, kAlign = 2;
+
+    __device__ static void eights(const FactorSource& from, int column, uint4 (&f)[2]) {
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const unsigned char* const block = from.chunk + (column / 32 + i) * 34;
+            const uint32_t scale = factors::twice(factors::even_half(block));
+            const uint2 codes = factors::even_eight(block + 2 + column % 32);
+            const uint2 low = factors::scaled_four(codes.x ^ 0x80808080u, factors::kNumber1152, scale);
+            const uint2 high = factors::scaled_four(codes.y ^ 0x80808080u, factors::kNumber1152, scale);
+            f[i] = {low.x, low.y, high.x, high.y};
+        }
+    }
+};
+
+template <>
+struct FactorWeights<WeightType::q4_0> {
+    static constexpr WeightType kType = WeightType::q4_0;
+    static constexpr int kColumns = 256, kBytes = 144, kAlign = 2;
+
+    __device__ static void eights(const FactorSource& from, int column, uint4 (&f)[2]) {
+        const int shift = column % 32 / 16 * 4;
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const unsigned char* const block = from.chunk + (column / 32 + i) * 18;
+            const uint32_t scale = factors::twice(factors::even_half(block));
+            const uint2 codes = factors::even_eight(block + 2 + column % 16);
+            const uint2 low = factors::scaled_four(codes.x >> shift & 0x0f0f0f0fu, factors::kNumber1032, scale);
+            const uint2 high = factors::scaled_four(codes.y >> shift & 0x0f0f0f0fu, factors::kNumber1032, scale);
+            f[i] = {low.x, low.y, high.x, high.y};
+        }
+    }
+};
+
+// Eight columns lie in the low halves of eight bytes, those 32 further on in their high halves: two sub-blocks.
+template <>
+struct FactorWeights<WeightType::q4_k> {
+    static constexpr WeightType kType = WeightType::q4_k;
+    static constexpr int kColumns = 256, kBytes = 144, kAlign = 16;
+
+    __device__ static void eights(const FactorSource& from, int column, uint4 (&f)[2]) {
+        using namespace factors;
+        const uint4 head = *reinterpret_cast<const uint4*>(from.chunk);  // d, m, then the scales' 12 bytes
+        const uint2 codes = *reinterpret_cast<const uint2*>(from.chunk + 16 + column / 64 * 32 + column % 32);
+        const int shift = column / 64 % 2 * 16;  // both sub-blocks' codes lie side by side
+        const uint32_t scale_bytes = head.y >> shift, minimum_bytes = head.z >> shift, low_bytes = head.w >> shift;
+        const bool later = column >= 128;
+        const uint32_t scale_codes =
+            later ? (low_bytes & 0x0f0fu) | (scale_bytes & 0xc0c0u) >> 2 : scale_bytes & 0x3f3fu;
+        const uint32_t minimum_codes =
+            later ? (low_bytes >> 4 & 0x0f0fu) | (minimum_bytes & 0xc0c0u) >> 2 : minimum_bytes & 0x3f3fu;
+        const __half2 bias = halves(kNumber1024);
+        const auto of_both = [&](uint32_t whole, uint32_t numbers) {
+            return bits(__hmul2(halves(whole), __hsub2(halves(number_pair<0>(numbers)), bias)));
+        };
+        const uint32_t scales = of_both(__byte_perm(head.x, 0, 0x1010), scale_codes);
+        const uint32_t minima = of_both(__byte_perm(head.x, 0, 0x3232), minimum_codes);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const __half2 scale = halves(__byte_perm(scales, 0, i == 0 ? 0x1010 : 0x3232));
+            const __half2 minimum = halves(__byte_perm(minima, 0, i == 0 ? 0x1010 : 0x3232));
+            const auto pair = [&](uint32_t numbers) {
+                return bits(__hfma2(__hsub2(halves(numbers), bias), scale, __hneg2(minimum)));
+            };
+            const uint32_t a = codes.x >> 4 * i & 0x0f0f0f0fu, b = codes.y >> 4 * i & 0x0f0f0f0fu;
+            f[i] = {pair(number_pair<0>(a)), pair(number_pair<2>(a)), pair(number_pair<0>(b)), pair(number_pair<2>(b))};
+        }
+    }
+};
+
+}  // namespace octavo::cuda
