@@ -23,6 +23,14 @@ constexpr NoticeLook kLooks[] = {{Icon::info, &Theme::accent},
                                  {Icon::warning, &Theme::warning},
                                  {Icon::warning, &Theme::error}};
 
+// A child that sizes itself is as tall as its content one frame later, and one around it after two: those frames are
+// asked for, as nothing else may happen.
+void settle_height(Ui& ui) {
+    float& last = *ImGui::GetStateStorage()->GetFloatRef(ImGui::GetID("height"));
+    if (last != ImGui::GetWindowHeight()) ui.draw_again_in(0);
+    last = ImGui::GetWindowHeight();
+}
+
 void draw_notice(Ui& ui, const Notice& notice, ImVec2 at, float width, Actions& actions) {
     const NoticeLook& look = kLooks[static_cast<size_t>(notice.kind)];
     const std::string name = fmt::format("notice-{}", notice.id);
@@ -50,11 +58,13 @@ void draw_notice(Ui& ui, const Notice& notice, ImVec2 at, float width, Actions& 
         if (ImGui::GetContentRegionAvail().x < size.x + ui.px(20)) ImGui::NewLine();
         if (button(ui, label.c_str(), {.small = true})) actions.push_back(notice.buttons[i].action);
     }
+    settle_height(ui);
     ImGui::EndChild();
     ImGui::SetCursorScreenPos({at.x + width - ui.px(34), corner.y - ui.px(3)});
     const std::string dismiss = fmt::format("##dismiss-{}", notice.id);
     if (button(ui, dismiss.c_str(), {.kind = ButtonKind::quiet, .icon = Icon::close, .small = true, .muted = true}))
         actions.push_back(action::DismissNotice{notice.id});
+    settle_height(ui);
     ImGui::EndChild();
 }
 

@@ -45,7 +45,10 @@ class Desktop : public WindowClient {
           cache_(services_, chat_, model_, dirty()),
           recall_(services_, chat_, model_, dirty()),
           list_(services_, dirty()),
-          browser_(services_, dirty()),
+          browser_(services_, dirty(),
+                   [this](FilePurpose purpose, std::string path) {
+                       on(action::ChooseFile{purpose, std::move(path)});
+                   }),
           transfer_(services_, [this](int64_t last) {
               list_.refresh();
               if (last > 0) chat_.open(last);
@@ -315,11 +318,16 @@ class Desktop : public WindowClient {
     void fill(WelcomeState& welcome) const {
         welcome.shown = chat_.empty() && !chat_.busy() && !welcome_dismissed_;
         if (!welcome.shown) return;
-        welcome.model = model_.path().empty()
-                            ? "Pocket, a small model inside this program, is ready. It finds facts in a text and "
-                              "remembers what it is told; it is no general assistant. For more, open a GGUF file of "
-                              "the Qwen3-Next or Qwen3.5 family: drop it on this window, or choose it in the Model tab."
-                            : "Ask anything, or attach a document: it is read whole.";
+        if (!model_.loaded() && !model_.loading())
+            welcome.model =
+                "No model is loaded: choose one in the Model tab. Pocket, a small one, is inside this program.";
+        else if (!model_.path().empty())
+            welcome.model = "Ask anything, or attach a document: it is read whole.";
+        else
+            welcome.model =
+                "Pocket, a small model inside this program, is ready. It finds facts in a text and "
+                "remembers what it is told; it is no general assistant. For more, open a GGUF file of "
+                "the Qwen3-Next or Qwen3.5 family: drop it on this window, or choose it in the Model tab.";
         welcome.machine = model_.machine_text() + " " + cache_.contexts_text();
         welcome.example_name = example_document_name();
         welcome.suggestions = example_questions();

@@ -35,8 +35,9 @@ std::string home_folder() {
 
 }  // namespace
 
-FileController::FileController(const Services& services, std::function<void()> changed)
-    : services_(services), changed_(std::move(changed)) {}
+FileController::FileController(const Services& services, std::function<void()> changed,
+                               std::function<void(FilePurpose, std::string)> taken)
+    : services_(services), changed_(std::move(changed)), taken_(std::move(taken)) {}
 
 void FileController::remember(const Settings& settings) {
     recent_folders_ = settings.texts("recent_folders").value_or(std::vector<std::string>{});
@@ -62,6 +63,7 @@ void FileController::open_folder(const std::string& folder) {
                         [this, asked = ++asked_](FolderListing listing) {
                             if (asked != asked_) return;
                             state_.loading = false;
+                            if (!listing.file.empty()) return taken_(state_.purpose, std::move(listing.file));
                             state_.folder = std::move(listing.folder);
                             state_.items = std::move(listing.items);
                             state_.error = std::move(listing.error);

@@ -15,12 +15,14 @@ namespace octavo {
 
 class FileController {
   public:
-    FileController(const Services& services, std::function<void()> changed);
+    // `taken(purpose, path)`: a path was typed that names a file.
+    FileController(const Services& services, std::function<void()> changed,
+                   std::function<void(FilePurpose, std::string)> taken);
 
     void remember(const Settings& settings);
     // `file_name`: proposed, when something is written.
     void open(FilePurpose purpose, const std::string& file_name = "");
-    void open_folder(const std::string& folder);
+    void open_folder(const std::string& folder);  // or take the file, if it is one
     void close();
     // The person has chosen: closes the browser and remembers the folder.
     void chose(const std::string& path);
@@ -33,6 +35,7 @@ class FileController {
 
     Services services_;
     std::function<void()> changed_;
+    std::function<void(FilePurpose, std::string)> taken_;
     FileBrowserState state_;
     std::vector<std::string> recent_folders_;
     uint64_t asked_ = 0;

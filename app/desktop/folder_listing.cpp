@@ -32,6 +32,11 @@ std::vector<std::string_view> extensions_for(FilePurpose purpose) {
     return {};
 }
 
+bool reads_a_file(FilePurpose purpose) {
+    return purpose == FilePurpose::open_model || purpose == FilePurpose::attach_text ||
+           purpose == FilePurpose::import_conversations;
+}
+
 bool is_wanted(const fs::path& path, const std::vector<std::string_view>& extensions) {
     if (extensions.empty()) return true;
     const std::string extension = path.extension().string();
@@ -60,7 +65,14 @@ std::string visit_folder(const fs::path& folder, Visit visit) {
 FolderListing list_folder(const std::string& folder, FilePurpose purpose) {
     std::error_code error;
     FolderListing listing;
-    const fs::path path = fs::absolute(folder, error).lexically_normal();
+    fs::path path = fs::absolute(folder, error).lexically_normal();
+    if (fs::is_regular_file(path, error)) {
+        if (reads_a_file(purpose)) {
+            listing.file = path.string();
+            return listing;
+        }
+        path = path.parent_path();
+    }
     listing.folder = path.string();
     const std::vector<std::string_view> extensions = extensions_for(purpose);
     bool cut = false;

@@ -93,7 +93,9 @@ void TransferController::import_from(const std::string& path) {
                 },
                 [this, count](Result<int64_t> last) {
                     if (!last) return services_.notices.add(NoticeKind::error, last.error().message, "transfer");
-                    services_.notices.add(NoticeKind::success, fmt::format("{} conversations were imported.", count),
+                    services_.notices.add(NoticeKind::success,
+                                          count == 1 ? "One conversation was imported."
+                                                     : fmt::format("{} conversations were imported.", count),
                                           "transfer");
                     imported_(*last);
                 });

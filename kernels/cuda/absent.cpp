@@ -6,9 +6,8 @@
 namespace octavo {
 
 Result<std::unique_ptr<Backend>> make_cuda_backend(const CudaOptions&) {
-    return Error{
-        ErrorKind::device,
-        "This program was built without CUDA: use --device cpu or auto, or build it where the CUDA toolkit is."};
+    return Error{ErrorKind::device,
+                 "This program was built without CUDA: choose the CPU, or build it where the CUDA toolkit is."};
 }
 
 Result<double> cuda_read_gb_per_s(Backend&, int64_t, int) {

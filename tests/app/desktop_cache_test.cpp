@@ -126,6 +126,7 @@ TEST_F(DesktopCache, ALoadCanBeWatchedAndCancelled) {
     EXPECT_EQ(engine_->cancelled_loads, 1);
     engine_->put(ModelFailed{{ErrorKind::cancelled, "Loading the model was cancelled."}, false});
     until([&] { return !look().model.loading; });
+    EXPECT_EQ(look().welcome.model.find("is ready"), std::string::npos) << look().welcome.model;
     EXPECT_FALSE(look().model.loaded);
     EXPECT_FALSE(look().composer.can_send);
     // A file that is gone is not the end: the bundled model is one click away.
@@ -167,6 +168,20 @@ TEST_F(DesktopCache, ABrowserShowsFoldersForAPurpose) {
     act(action::ChooseFile{FilePurpose::attach_text, std::string(OCTAVO_SOURCE_DIR) + "/LICENSE"});
     EXPECT_EQ(look().file_browser.purpose, FilePurpose::none);
     until([&] { return look().composer.attachments.size() == 1; });
+}
+
+TEST_F(DesktopCache, ATypedPathOfAFileIsTakenFromAnyFolder) {
+    start_with_model();
+    const std::string file = std::string(OCTAVO_SOURCE_DIR) + "/LICENSE";
+    act(action::AttachFile{""});
+    act(action::OpenFolder{file});
+    until([&] { return look().composer.attachments.size() == 1; });
+    EXPECT_EQ(look().composer.attachments[0].name, "LICENSE");
+    EXPECT_EQ(look().file_browser.purpose, FilePurpose::none);
+    act(action::PickModelFolder{});  // no file is wanted: the folder with it is shown
+    act(action::OpenFolder{file});
+    until([&] { return look().file_browser.folder == OCTAVO_SOURCE_DIR; });
+    EXPECT_EQ(look().file_browser.purpose, FilePurpose::add_model_folder);
 }
 
 TEST_F(DesktopCache, AGpuBudgetIsKeptAndCountsFromTheNextLoad) {

@@ -40,6 +40,20 @@ TEST(WindowStates, DrawInEverySize) {
         }
 }
 
+TEST(WindowStates, ANoticeIsWholeWithoutAnotherInput) {
+    UiDriver driver(WindowLayout{}, sample("chat"));
+    Notice notice;
+    for (int i = 0; i < 30; ++i) notice.text += "several lines ";
+    driver.state().notices = {notice};
+    int frames = 0;
+    do driver.window().frame(driver.state());
+    while (driver.window().next_frame_in() == 0 && ++frames < 10);
+    EXPECT_LT(frames, 10);  // it comes to rest
+    const Image shown = driver.window().picture();
+    driver.frames();
+    EXPECT_TRUE(shown.pixels == driver.window().picture().pixels);
+}
+
 TEST(WindowStates, ButtonsAreFoundByName) {
     UiDriver driver(WindowLayout{}, sample("chat"));
     ASSERT_TRUE(driver.click("New chat")) << driver.seen();

@@ -176,7 +176,7 @@ void draw_price(Ui& ui, const KvState& state, KvInput& input, Actions& actions) 
                    format_count(state.bytes_per_token) + " → " + format_count(price->bytes_per_token));
         if (price->fits || price->bytes_full > 0) {
             figure_row(ui, "Cache now", format_size(price->bytes_now) + " → " + format_size(price->bytes_after));
-            figure_row(ui, "With the context full", format_size(price->bytes_full));
+            figure_row(ui, "Cache when full", format_size(price->bytes_full));
         }
         if (!price->sentence.empty())
             text_block(ui, Face::small, price->fits ? ui.theme.muted : ui.theme.error, price->sentence);

@@ -42,7 +42,7 @@ void draw_loading(Ui& ui, const ModelState::Loading& loading, Actions& actions) 
 void draw_choices(Ui& ui, const ModelState& state, Actions& actions) {
     if (button(ui, "Open a model file…##pick", {.kind = ButtonKind::primary, .icon = Icon::open, .width = -1}))
         actions.push_back(action::PickModel{});
-    text_block(ui, Face::small, ui.theme.muted, "Or drop a GGUF file on the window.");
+    text_block(ui, Face::small, ui.theme.muted, "Or drop a GGUF file or a folder of safetensors on the window.");
     const bool bundled = state.loaded && state.loaded->path.empty();
     if (!bundled && button(ui, "Use Pocket, the bundled model##bundled", {.width = -1}))
         actions.push_back(action::LoadModel{""});
