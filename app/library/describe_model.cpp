@@ -46,6 +46,18 @@ std::string_view kind_sentence(FileKind kind) {
     return "";
 }
 
+constexpr uint64_t kLargestFile = uint64_t{1} << 50;
+
+// In bytes where shorter figures would be the same.
+std::string cut_off_sentence(const ModelSummary& summary) {
+    const auto here = static_cast<int64_t>(summary.file_bytes);
+    const auto whole = static_cast<int64_t>(summary.whole_bytes);
+    const bool differ = bytes_text(here) != bytes_text(whole);
+    const std::string share = differ ? fmt::format("{} of {}", bytes_text(here), bytes_text(whole))
+                                     : fmt::format("{} of {} bytes", group_digits(here), group_digits(whole));
+    return fmt::format("It is cut off: {} are there. Wait for the download to end, or fetch it again.", share);
+}
+
 struct Judgement {
     ModelVerdict verdict = ModelVerdict::usable;
     std::string problem;
@@ -75,11 +87,9 @@ Judgement judge(const FoundModel& found, const ModelSummary& summary) {
     if (!summary.missing_file.empty())
         return {ModelVerdict::incomplete, fmt::format("Its file {} is missing: fetch it into the same folder.",
                                                       printable_line(summary.missing_file))};
-    if (summary.file_bytes < summary.whole_bytes)
-        return {ModelVerdict::incomplete,
-                fmt::format("It is cut off: {} of {} are there. Wait for the download to end, or fetch it again.",
-                            bytes_text(static_cast<int64_t>(summary.file_bytes)),
-                            bytes_text(static_cast<int64_t>(std::min<uint64_t>(summary.whole_bytes, INT64_MAX))))};
+    if (summary.whole_bytes > kLargestFile)
+        return {ModelVerdict::broken, "It is broken: it says that tensors lie where no file reaches."};
+    if (summary.file_bytes < summary.whole_bytes) return {ModelVerdict::incomplete, cut_off_sentence(summary)};
     if (static_cast<int>(found.files.size()) < summary.parts && !found.safetensors)
         return {ModelVerdict::incomplete,
                 fmt::format("It is one of {} parts, and the others do not lie beside it under their original names.",

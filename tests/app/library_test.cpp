@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string>
 
+#include "app/size_text.h"
 #include "models/gguf/shard_name.h"
 #include "models/random/random_file.h"
 #include "tests/support/gguf_writer.h"
@@ -154,6 +155,27 @@ TEST(Library, DownloadsThatGoOnAreTold) {
     EXPECT_EQ(library.models[1].path, "");
     EXPECT_EQ(library.models[1].location, (folder / "b.gguf.part").string());
     EXPECT_EQ(library.models[3].location, (folder / "downloading_c.gguf.downloading").string());
+}
+
+TEST(Library, WhatIsMissingIsAlwaysSeenInTheFigures) {
+    const TemporaryFolder folder;
+    const std::vector<std::byte> whole = model_bytes();
+    write_bytes(folder / "a.gguf", std::span(whole).first(whole.size() - 1));
+    const ModelLibrary library = read(folder.path());
+    ASSERT_EQ(library.models.size(), 1u);
+    const std::string figures = group_digits(static_cast<int64_t>(whole.size()) - 1) + " of " +
+                                group_digits(static_cast<int64_t>(whole.size())) + " bytes";
+    EXPECT_NE(library.models[0].problem.find(figures), std::string::npos) << library.models[0].problem;
+}
+
+TEST(Library, TensorsBeyondAnyFileAreNoDownload) {
+    const Result<fs::path> broken = test::shared_path("fixtures/malformed/offset-into-metadata.gguf");
+    if (!broken) GTEST_SKIP() << broken.error().message;
+    const TemporaryFolder folder;
+    fs::copy_file(*broken, folder / "a.gguf");
+    const ModelLibrary library = read(folder.path());
+    ASSERT_EQ(library.models.size(), 1u);
+    EXPECT_EQ(library.models[0].verdict, ModelVerdict::broken) << library.models[0].problem;
 }
 
 TEST(Library, NamesOfPartsDoNotMakeAWholeFileUnfinished) {
