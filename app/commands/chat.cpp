@@ -223,6 +223,7 @@ Result<SavedChat> start_saving(const Options& options, bool at_prompt, const std
     StoreOptions store_options;
     store_options.file = options.store.empty() ? default_store_file() : std::filesystem::path(options.store);
     store_options.read_only = !save;
+    store_options.named = !options.store.empty();
     saved.store = std::make_unique<StoreThread>(store_options);
     Result<StoreSituation> situation = saved.store
                                            ->ask([](Store& store) -> Result<StoreSituation> {

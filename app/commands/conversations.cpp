@@ -44,6 +44,7 @@ Result<std::unique_ptr<Store>> open_store(const Options& options, Purpose purpos
     StoreOptions store_options;
     store_options.file = options.store.empty() ? default_store_file() : std::filesystem::path(options.store);
     store_options.read_only = purpose == Purpose::read;
+    store_options.named = !options.store.empty();
     if (store_options.file.empty())
         return Error{ErrorKind::usage, "There is no folder for conversations: set HOME, or name a file with --store."};
     // The usual file comes with the first conversation; one that is named is expected to be there.

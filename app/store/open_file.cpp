@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -18,6 +19,30 @@ namespace fs = std::filesystem;
 fs::path with_suffix(const fs::path& file, const char* suffix) { return file.string() + suffix; }
 fs::path lock_file(const fs::path& file) { return with_suffix(file, ".lock"); }
 fs::path check_mark(const fs::path& file) { return with_suffix(file, ".check"); }
+
+// Whether a file begins as no database does. One that is empty is new, and zeros are what a crash leaves of a file.
+bool is_other_kind(const fs::path& file) {
+    constexpr std::string_view magic("SQLite format 3", 16);  // with the zero at its end
+    std::error_code ignored;
+    if (!fs::is_regular_file(file, ignored) || fs::file_size(file, ignored) == 0) return false;
+    std::ifstream in(file, std::ios::binary);
+    std::string start(magic.size(), ' ');
+    if (!in) return false;  // opening it says why
+    in.read(start.data(), static_cast<std::streamsize>(start.size()));
+    return start != magic && start.find_first_not_of('\0') != std::string::npos;
+}
+
+// Refuses databases of other programs, before anything in them is changed. What is damaged passes.
+Status check_owner(const Database& database) {
+    const Result<int64_t> tables = database.value("SELECT count(*) FROM sqlite_schema WHERE type = 'table'");
+    const Result<int64_t> ours =
+        database.value("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'conversations'");
+    const Result<int64_t> version = schema_version(database);
+    if (!tables || !ours || !version || *tables == 0 || (*ours > 0 && *version != 0)) return {};
+    return Error{ErrorKind::usage, fmt::format("{} is a database of another program, so it is left alone: name another "
+                                               "file.",
+                                               database.file().string())};
+}
 
 Status set_up(const Database& database) {
     return database.run(
@@ -56,6 +81,7 @@ Prepared prepare_to_write(const StoreOptions& options) {
     std::error_code ignored;
     const bool check_wanted = fs::exists(check_mark(options.file), ignored);
     const auto work = [&]() -> Status {
+        if (const Status ours = check_owner(*database); !ours) return ours;
         // FULL: also a loss of power takes nothing that was said to be saved.
         const std::string journal = "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL";
         if (const Status done = database->run(journal); !done) return done;
@@ -89,6 +115,7 @@ Result<OpenedFile> open_in_memory(const StoreOptions& options, std::vector<std::
 Result<Database> try_to_read(const StoreOptions& options, Database::Mode mode) {
     Result<Database> database = Database::open(options.file, mode, options.vfs);
     if (!database) return database;
+    if (const Status ours = check_owner(*database); !ours) return ours.error();
     if (const Status done = set_up(*database); !done) return done.error();
     const Result<int64_t> version = schema_version(*database);
     if (!version) return version.error();
@@ -167,6 +194,10 @@ Result<OpenedFile> open_store_file(const StoreOptions& options) {
     if (fs::is_directory(options.file, ignored))
         return open_in_memory(
             options, {fmt::format("{} is a folder, so nothing is read or saved: name a file.", options.file.string())});
+    if (options.named && is_other_kind(options.file))
+        return open_in_memory(options,
+                              {fmt::format("{} is no file of conversations, so it is left alone: name another file.",
+                                           options.file.string())});
     if (options.read_only) return open_to_read(options, {});
     const fs::path folder = options.file.parent_path();
     if (!folder.empty() && fs::create_directories(folder, ignored))

@@ -40,6 +40,7 @@ int64_t system_now_ms();  // milliseconds since 1970
 struct StoreOptions {
     std::filesystem::path file;  // empty: memory only
     bool read_only = false;      // do not try to write it
+    bool named = false;          // by the person: a file that is no database is theirs, not a damaged one of ours
     // For tests.
     std::span<const Migration> migrations = store_migrations();
     std::function<int64_t()> now_ms = system_now_ms;

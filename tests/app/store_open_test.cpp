@@ -179,6 +179,38 @@ TEST_F(StoreOpen, AFileOfAnotherKindIsKeptUnderAnotherName) {
     expect_ok(store->create_conversation());
 }
 
+TEST_F(StoreOpen, AFileOfAnotherKindThatAPersonNamesIsLeftAlone) {
+    const std::string text = "my notes, not a database";
+    std::ofstream(file_) << text;
+    StoreOptions options;
+    options.file = file_;
+    options.named = true;
+    for (const bool read_only : {false, true}) {
+        options.read_only = read_only;
+        const std::unique_ptr<Store> store = open_store(options);
+        EXPECT_EQ(store->access(), StoreAccess::temporary);
+        EXPECT_TRUE(mentions(store->notices(), "is no file of conversations"));
+    }
+    EXPECT_EQ(file_text(file_), text);
+    EXPECT_TRUE(damaged_files(folder_).empty());
+}
+
+TEST_F(StoreOpen, ADatabaseOfAnotherProgramIsLeftAlone) {
+    for (const char* sql : {"CREATE TABLE bookmarks (url TEXT)", "CREATE TABLE conversations (who TEXT)",
+                            "CREATE TABLE messages (text TEXT); PRAGMA user_version = 1"}) {
+        SCOPED_TRACE(sql);
+        fs::remove(file_);
+        execute(file_, sql);
+        const std::optional<std::string> before = file_text(file_);
+        {
+            const std::unique_ptr<Store> store = open_store(file_);
+            EXPECT_EQ(store->access(), StoreAccess::temporary);
+            EXPECT_TRUE(mentions(store->notices(), "of another program"));
+        }
+        EXPECT_EQ(file_text(file_), before);
+    }
+}
+
 TEST_F(StoreOpen, ADamagedPageCostsOnlyItsRows) {
     make_file();
     const std::vector<int64_t> pages = leaf_pages(file_, "messages");
