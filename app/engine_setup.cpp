@@ -1,7 +1,6 @@
 #include "app/engine_setup.h"
 
-#include <algorithm>
-
+#include "app/kv_choices.h"
 #include "app/model_choice.h"
 #include "app/output.h"
 #include "app/user_folders.h"
@@ -16,11 +15,7 @@ Result<KvSettings> cache_settings(const CacheOptions& cache) {
     if (!rotation) return rotation.error();
     const Result<KvEncoder> encoder = parse_kv_encoder(cache.encoder);
     if (!encoder) return encoder.error();
-    KvSettings settings = default_kv_settings(*scheme);
-    if (cache.context > 0) {  // a default must not stand in the way of a short context
-        settings.window = std::min(settings.window, cache.context);
-        settings.sinks = std::min(settings.sinks, cache.context);
-    }
+    KvSettings settings = default_kv_settings_within(*scheme, cache.context);
     if (cache.window != CacheOptions::by_scheme) settings.window = cache.window;
     if (cache.sinks != CacheOptions::by_scheme) settings.sinks = cache.sinks;
     settings.rotation = *rotation;

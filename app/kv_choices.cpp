@@ -88,7 +88,16 @@ Status check_all_kv_settings(const std::vector<KvSettings>& all, const KvShape& 
     return {};
 }
 
-Result<std::vector<KvSettings>> kv_settings_of(const KvChoices& choices) {
+KvSettings default_kv_settings_within(const KvScheme& scheme, int64_t context) {
+    KvSettings settings = default_kv_settings(scheme);
+    if (context > 0) {
+        settings.window = std::min(settings.window, context);
+        settings.sinks = std::min(settings.sinks, context);
+    }
+    return settings;
+}
+
+Result<std::vector<KvSettings>> kv_settings_of(const KvChoices& choices, int64_t context) {
     const auto schemes = parse_schemes(choices.schemes);
     if (!schemes) return schemes.error();
     const auto windows = parse_all<int64_t>(list_words(choices.windows), parse_size);
@@ -106,7 +115,7 @@ Result<std::vector<KvSettings>> kv_settings_of(const KvChoices& choices) {
         if (std::none_of(all.begin(), all.end(), same)) all.push_back(settings);
     };
     for (const KvScheme& scheme : *schemes) {
-        const KvSettings defaults = default_kv_settings(scheme);
+        const KvSettings defaults = default_kv_settings_within(scheme, context);
         const bool fixed = scheme.raw();  // no overlay possible
         const auto windows_here = fixed || windows->empty() ? std::vector{defaults.window} : *windows;
         const auto sinks_here = fixed || sinks->empty() ? std::vector{defaults.sinks} : *sinks;

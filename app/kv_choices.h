@@ -30,9 +30,13 @@ std::vector<std::string> list_words(const std::vector<std::string>& arguments);
 
 void add_kv_choices(CLI::App& command, KvChoices& choices);
 
+// The scheme's defaults; a window or sinks no longer than `context` (0: the model's), so that they do not stand in the
+// way of a short one.
+KvSettings default_kv_settings_within(const KvScheme& scheme, int64_t context);
+
 // Every combination once: settings that come to the same (a window on a raw scheme, rotation on where it is on by
-// itself) are listed once.
-Result<std::vector<KvSettings>> kv_settings_of(const KvChoices& choices);
+// itself) are listed once. Defaults are within `context`.
+Result<std::vector<KvSettings>> kv_settings_of(const KvChoices& choices, int64_t context = 0);
 
 // Before minutes of work, not in the middle of them: whether all suit the model.
 Status check_all_kv_settings(const std::vector<KvSettings>& all, const KvShape& shape, int64_t context_length);

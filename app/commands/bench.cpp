@@ -139,7 +139,7 @@ Result<std::vector<Row>> measure(Engine& engine, const Options& options, const s
 
 int run(const Options& options) {
     if (const Status target = check_json_target(options.json); !target) return fail(target.error());
-    const Result<std::vector<KvSettings>> settings = kv_settings_of(options.choices);
+    const Result<std::vector<KvSettings>> settings = kv_settings_of(options.choices, options.cache.context);
     if (!settings) return fail(settings.error());
     const Result<std::unique_ptr<Engine>> engine = start_engine(options.model, options.cache);
     if (!engine) return fail(engine.error());

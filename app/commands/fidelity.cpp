@@ -127,7 +127,7 @@ Status dump_activations(const Options& options, std::shared_ptr<const Model> mod
 
 int run(const Options& options) {
     if (const Status target = check_json_target(options.json); !target) return fail(target.error());
-    const Result<std::vector<KvSettings>> candidates = kv_settings_of(options.choices);
+    const Result<std::vector<KvSettings>> candidates = kv_settings_of(options.choices, options.reference.context);
     if (!candidates) return fail(candidates.error());
     const Result<EngineOptions> chosen = engine_options(options.model, options.reference);
     if (!chosen) return fail(chosen.error());

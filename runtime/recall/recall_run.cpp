@@ -97,8 +97,14 @@ class Preparation {
         const Model& model = engine_.model();
         if (!plan.reference) plan.reference = pick_reference(model, plan.lengths.back());
         std::erase(plan.candidates, *plan.reference);
+        const int64_t shortest = plan.lengths.front();
         for (const KvSettings& kv : all_settings(plan)) {
-            const Status fits = check_kv_settings(kv, kv_shape(model.config), plan.lengths.front());
+            if (kv.window > shortest)
+                return Error{ErrorKind::usage,
+                             fmt::format("{} keeps the newest {} tokens in FP16, and the shortest text has {}: nothing "
+                                         "would be tested. Take longer texts, or a smaller window.",
+                                         kv_scheme_name(kv.scheme), kv.window, shortest)};
+            const Status fits = check_kv_settings(kv, kv_shape(model.config), shortest);
             if (!fits) return fits;
         }
         return {};

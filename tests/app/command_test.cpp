@@ -256,6 +256,13 @@ TEST(Command, BenchReportsEveryDepth) {
     EXPECT_GT(bench["read_bandwidth_gb_per_s"], 0);
 }
 
+TEST(Command, DefaultWindowsFitAShortContext) {
+    const ProcessResult result =
+        octavo({"fidelity", "--kv", "q4_0", "--reference", "q8_0", "--ctx", "256", "--tokens", "32", "--json"});
+    ASSERT_EQ(result.exit_code, 0) << result.errors;
+    EXPECT_EQ(json::parse(result.output)["rows"][0]["window"], 256);
+}
+
 TEST(Command, FidelityComparesSettingsAndDumpsForKvError) {
     const std::string csv = temporary_file("fidelity.csv");
     const fs::path dump = fs::path(testing::TempDir()) / "octavo_command_test_dump";
