@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
+#include <limits>
+#include <system_error>
 
 #include "app/size_text.h"
 
@@ -14,6 +17,17 @@ int64_t size_or_throw(const std::string& text) {
     const Result<int64_t> size = parse_size(text);
     if (!size) throw CLI::ValidationError(size.error().message);
     return *size;
+}
+
+// "-o --json": the name was forgotten. "-" is standard input or output.
+CLI::Validator no_option() {
+    return {[](const std::string& text) {
+                return text.size() > 1 && text.front() == '-'
+                           ? fmt::format("'{0}' stands where a file is named: name one (./{0} if it is called that).",
+                                         text)
+                           : std::string();
+            },
+            ""};
 }
 
 }  // namespace
@@ -48,22 +62,32 @@ CLI::Option* add_count_option(CLI::App& command, const std::string& name, int64_
         ->type_name("N");
 }
 
+CLI::Validator whole_number(uint64_t least, uint64_t most) {
+    return {[=](const std::string& text) -> std::string {
+                uint64_t value = 0;
+                const char* const end = text.data() + text.size();
+                const auto [stop, error] = std::from_chars(text.data(), end, value);
+                const bool digits = stop == end && error != std::errc::invalid_argument;
+                if (!digits || (error == std::errc() && value < least))
+                    return fmt::format("'{}' is no whole number from {} on.", text, least);
+                return error == std::errc() && value <= most ? "" : fmt::format("{} is too large.", text);
+            },
+            ""};
+}
+
 CLI::Option* add_seed_option(CLI::App& command, uint64_t& seed, const std::string& description) {
-    // By itself CLI11 takes -1 for the largest number.
-    const CLI::Validator digits{[](const std::string& text) {
-                                    const bool fits = text.find_first_not_of("0123456789") == std::string::npos;
-                                    return fits ? std::string()
-                                                : fmt::format("'{}' is no whole number from 0 on.", text);
-                                },
-                                ""};
-    return command.add_option("--seed", seed, description)->type_name("N")->check(digits)->capture_default_str();
+    return command.add_option("--seed", seed, description)
+        ->type_name("N")
+        ->check(whole_number(0, std::numeric_limits<uint64_t>::max()))
+        ->capture_default_str();
 }
 
 CLI::Option* add_file_option(CLI::App& command, const std::string& name, std::string& value,
                              const std::string& description) {
     return command.add_option(name, value, description)
         ->type_name("FILE")
-        ->check(not_empty("the name is empty (an unset variable?): name a file, or leave the option away."));
+        ->check(not_empty("the name is empty (an unset variable?): name a file, or leave the option away."))
+        ->check(no_option());
 }
 
 CLI::Validator not_empty(const std::string& sentence) {

@@ -70,6 +70,9 @@ CLI::Option* add_size_option(CLI::App& command, const std::string& name, int64_t
 CLI::Option* add_count_option(CLI::App& command, const std::string& name, int64_t& value,
                               const std::string& description);
 
+// For whole numbers: CLI11 takes the nearest that it can hold for a larger one, and the largest for -1.
+CLI::Validator whole_number(uint64_t least, uint64_t most);
+
 // An option for what random choices start from.
 CLI::Option* add_seed_option(CLI::App& command, uint64_t& seed, const std::string& description);
 

@@ -75,6 +75,7 @@ Result<ChatRunner::Outcome> ChatRunner::change_kv(const std::string& argument) {
 }
 
 Result<ChatRunner::Outcome> ChatRunner::set_context(const std::string& argument) {
+    if (argument.empty()) return Error{ErrorKind::usage, "Say how many tokens: /ctx N."};
     const Result<int64_t> tokens = parse_size(argument);
     if (!tokens) return tokens.error();
     if (const Status status = conversation_->set_context_length(*tokens); !status) return status.error();

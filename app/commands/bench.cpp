@@ -100,7 +100,8 @@ Result<Row> row_of(Engine& engine, const KvSettings& kv, int64_t depth, const Sp
 }
 
 std::string reader_of(const ReadBandwidth& bandwidth) {
-    return bandwidth.threads == 0 ? "the GPU" : fmt::format("{} threads", bandwidth.threads);
+    return bandwidth.threads == 0 ? "the GPU"
+                                  : fmt::format("{} thread{}", bandwidth.threads, bandwidth.threads == 1 ? "" : "s");
 }
 
 std::string line_of(const Row& row) {

@@ -164,7 +164,8 @@ int export_chosen(const Options& options) {
         print_result(options.json, text);
     } else {
         if (const Status written = write_text_file(options.file, text); !written) return fail(written.error());
-        print_result(options.json, fmt::format("{} conversations written to {}\n", chosen->size(), options.file));
+        print_result(options.json, fmt::format("{} conversation{} written to {}\n", chosen->size(),
+                                               chosen->size() == 1 ? "" : "s", options.file));
     }
     return finish(options.json, json{{"conversations", chosen->size()}, {"file", options.file}});
 }
@@ -215,7 +216,9 @@ RunCommand add_conversations_command(CLI::App& command) {
         return sub;
     };
     const auto add_ids = [&](CLI::App* sub, bool required) {
-        sub->add_option("ID", options->ids, "Number of a conversation, as 'list' shows it")->required(required);
+        sub->add_option("ID", options->ids, "Number of a conversation, as 'list' shows it")
+            ->required(required)
+            ->check(whole_number(1, INT64_MAX));
     };
 
     add("list", "All conversations, newest first (the default)", list)
