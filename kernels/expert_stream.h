@@ -33,7 +33,6 @@ class ExpertStream {
     void moe(Moe op);
 
     int64_t device_bytes() const { return static_cast<int64_t>(slots_.bytes()); }
-    int64_t host_bytes() const { return static_cast<int64_t>(options_.uploads.staging_bytes()); }
 
   private:
     ExpertStream(Backend& device, const ExpertStreamOptions& options);

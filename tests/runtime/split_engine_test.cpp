@@ -5,7 +5,6 @@
 #include <bit>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "kernels/placed_ffn.h"
@@ -170,22 +169,17 @@ TEST_F(SplitEngine, ABudgetThatIsBarelyEnoughHasSmallSlices) {
 
 TEST_F(SplitEngine, ACancelledPromptLeavesASessionThatGoesOn) {
     const std::unique_ptr<Engine> split = start(whole_bytes_ - expert_bytes_ / 2);
-    const std::vector<int32_t> ids(2000, 'x');
+    const std::vector<int32_t> ids(1000, 'x');
     const Status status = split->call("", [&](Session& session) -> Status {
         Job job;
-        std::thread canceller([&job] {
-            while (job.progress().done == 0) std::this_thread::yield();
-            job.cancel();
-        });
-        const Result<PrefillReport> report = session.prefill(ids, {}, job);
-        canceller.join();
-        if (!report) return report.error();
-        EXPECT_TRUE(report->cancelled);
-        EXPECT_LT(session.position(), 2000);
-        return {};
+        const auto cancel = [&job](int64_t, int, const float*) { job.cancel(); };  // after the first pass
+        const Status appended = session.append(ids, 1000, cancel, job);
+        EXPECT_EQ(session.position(), 256);
+        EXPECT_FALSE(appended);
+        return !appended && appended.error().kind == ErrorKind::cancelled ? Status() : appended;
     });
     EXPECT_TRUE(status) << status.error().message;
-    EXPECT_EQ(reply(*split, 2000), reply(*whole_, 2000));
+    EXPECT_EQ(reply(*split, 1000), reply(*whole_, 1000));
     expect_every_byte_on_a_line(*split);
 }
 
@@ -202,20 +196,21 @@ TEST_F(SplitEngine, ALiveChangeOfTheFormatTakesExpertsRoom) {
         EXPECT_TRUE(status) << status.error().message;
     };
     for (Engine* engine : {split.get(), whole_.get()}) change(*engine, "f16");
-    EXPECT_EQ(reply(*split, 4000), reply(*whole_, 4000));
+    EXPECT_EQ(reply(*split, 2500), reply(*whole_, 2500));
     const int before = split->device_expert_layers();
     for (Engine* engine : {split.get(), whole_.get()}) change(*engine, "f32");
     EXPECT_LT(split->device_expert_layers(), before);
     expect_every_byte_on_a_line(*split);
-    EXPECT_EQ(reply(*split, 4050), reply(*whole_, 4050));
+    EXPECT_EQ(reply(*split, 2550), reply(*whole_, 2550));
 }
 
 // A reply that outgrows its pages while it is written.
 TEST_F(SplitEngine, ExpertsGiveWayInTheMiddleOfAReply) {
     const std::unique_ptr<Engine> split = start(whole_bytes_ - expert_bytes_ / 4);
-    int layers = split->device_expert_layers();
+    const int before = split->device_expert_layers();
+    int layers = before;
     std::string conversation = "a";
-    for (int64_t prompt = KvCache::cells_per_step - 15; layers > 0; conversation += 'a') {
+    for (const int64_t prompt = KvCache::cells_per_step - 15; layers > before - 2; conversation += 'a') {
         GenerateRequest request;
         request.conversation = conversation;
         request.prompt = std::vector<int32_t>(static_cast<size_t>(prompt), 'x');
@@ -246,7 +241,7 @@ TEST_F(SplitEngine, ExpertsOfALayerMayTakeDifferentRoom) {
     }
     model_ = mixed;
     whole_ = start(0);
-    for (const int64_t divisor : {2, 4, 8}) {
+    for (const int64_t divisor : {2, 4}) {
         const std::unique_ptr<Engine> split = start(whole_bytes_ - expert_bytes_ / divisor);
         EXPECT_GT(split->memory().host_expert_bytes, 0) << divisor;
         for (const int64_t prompt : {5, 300}) EXPECT_EQ(reply(*split, prompt), reply(*whole_, prompt)) << divisor;
