@@ -132,7 +132,7 @@ int of_this_gpu(cudaDeviceAttr attribute) {
     return value;
 }
 // GPUs before 8.0 have no room for them.
-bool large_tiles() { return of_this_gpu(cudaDevAttrMaxSharedMemoryPerBlockOptin) >= 96 << 10; }
+bool large_tiles() { return of_this_gpu(cudaDevAttrMaxSharedMemoryPerBlockOptin) >= LargeTile::kRoom; }
 
 // Of one group: whether small tiles are wanted to keep every multiprocessor busy.
 bool few_large_tiles(const Gemm& gemm) {

@@ -37,11 +37,13 @@ __device__ inline float* y_row(const Gemm& g, const GemmPart& part, int token) {
     return part.y + (g.y_tokens == nullptr ? entry : g.y_tokens[entry]) * g.y_stride;
 }
 
-// Blocks for groups of few tokens, and of many.
+// Blocks for groups of few tokens, and of many. kRoom: shared memory that GPUs have which use them (7.5; 8.0 and up).
 struct SmallTile {
+    static constexpr int kRoom = 64 << 10;
     static constexpr int kWarps = 4, kFragments = 2, kTokens = 32, kStages = 2, kBlocks = 4;
 };
 struct LargeTile {
+    static constexpr int kRoom = 96 << 10;
     static constexpr int kWarps = 4, kFragments = 2, kTokens = 128, kStages = 2, kBlocks = 2;
 };
 
@@ -243,6 +245,7 @@ void launch_tensor(const Gemm& gemm, cudaStream_t stream) {
 }
 template <class Weights, class Tile>
 void allow_tensor() {
+    static_assert(GemmShape<Weights, Tile>::kBytes <= Tile::kRoom);
     (void)cudaFuncSetAttribute(tensor_kernel<Weights, Tile>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                GemmShape<Weights, Tile>::kBytes);
 }
