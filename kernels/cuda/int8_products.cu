@@ -15,75 +15,71 @@ constexpr int kStagedInputs = 8192;  // columns of all tokens together, at most
 struct Products {
     FewTokens few;
     Columns columns;
-    int64_t groups;  // of rows, of all targets
+    int groups;  // of rows, of all targets
 };
 
 int block_bytes(const Columns& columns, int tokens) {
     return Inputs::bytes(tokens, columns.staged) + kWarps * columns.warp_bytes();
 }
 
+// Of a multiprocessor; more tokens take more registers.
+constexpr int blocks_at_once(int tokens) { return tokens == 1 ? kBlocks : kBlocks - 1; }
+
 // tokens: room for so many; the last one stands for those that are not there.
 template <int tokens>
-__global__ void __launch_bounds__(kWarps* kWarp, kBlocks) products_kernel(Products op) {
+__global__ void __launch_bounds__(kWarps* kWarp, blocks_at_once(tokens)) products_kernel(Products op) {
     extern __shared__ uint4 shared[];
+    const FewTokens& few = op.few;
     const Columns& columns = op.columns;
     const Inputs inputs(shared, tokens, columns.staged);
     const int warp = threadIdx.x / kWarp;
     const int lane = threadIdx.x % kWarp;
     auto* const stages =
         reinterpret_cast<unsigned char*>(shared) + Inputs::bytes(tokens, columns.staged) + warp * columns.warp_bytes();
-    const int pieces = columns.pieces();
-    const int staged_pieces = columns.staged / columns.piece;
-    const int64_t first_group = int64_t{blockIdx.x} * kWarps;
-    const int64_t groups_at_once = int64_t{gridDim.x} * kWarps;
-    const auto rounds = static_cast<int>(ceil_div(op.groups - first_group, groups_at_once));
-    const auto group_of = [&](int step) { return first_group + warp + step / pieces * groups_at_once; };
-    const auto slice_in = [&](const FewTokens::Target& target, int64_t group, int piece) {
-        return slice_of(target.w, (group - target.first_block) * kRows, piece, columns);
+    const int first_group = static_cast<int>(blockIdx.x) * kWarps;
+    const int groups_at_once = static_cast<int>(gridDim.x) * kWarps;
+    const auto group_of = [&](int round) { return first_group + warp + round * groups_at_once; };
+    const auto first_row = [&](const FewTokens::Target& target, int group) {
+        return (group - target.first_block) * columns.rows;
     };
     float sums[kRows][tokens];
     run_steps(
-        rounds * pieces, stages, columns,
-        [&](int step, unsigned char* stage) {
-            const int64_t group = group_of(step);
-            if (group >= op.groups) return;
-            fetch(slice_in(target_of(op.few, group), group, step % pieces), stage, columns);
+        ceil_div(op.groups - first_group, groups_at_once), stages, columns,
+        [&](int round, int at) {
+            const int group = group_of(round);
+            if (group >= op.groups) return Slice{};
+            const FewTokens::Target& target = target_of(few, group);
+            return slice_of(target.w, first_row(target, group), at, columns);
         },
-        [&](int step) {
-            const int piece = step % pieces;
-            if (step > 0 && (pieces <= staged_pieces || piece % staged_pieces != 0)) return;
-            if (step == 0) await_previous(), let_next_start();
+        [&](int round, int at) {
+            if (!columns.stages(round, at)) return;
+            if (round == 0 && at == 0) await_previous(), let_next_start();
             __syncthreads();
-            const int first = piece * columns.piece;
 #pragma unroll
             for (int t = 0; t < tokens; ++t) {
-                const float* const x = op.few.x + min(t, op.few.tokens - 1) * op.few.x_stride + first;
-                stage_inputs(x, min(columns.staged, columns.all - first), inputs, t, threadIdx.x, kWarps * kWarp);
+                const float* const x = few.x + min(t, few.tokens - 1) * few.x_stride + at;
+                stage_inputs(x, min(columns.staged, columns.all - at), inputs, t, threadIdx.x, kWarps * kWarp);
             }
             __syncthreads();
         },
-        [&](int step, const unsigned char* stage) {
-            const int64_t group = group_of(step);
-            if (group >= op.groups) return;
-            const FewTokens::Target& target = target_of(op.few, group);
-            const int piece = step % pieces;
-            if (piece == 0) {
+        [&](int round, int at, const Slice& slice, const unsigned char* stage) {
+            const FewTokens::Target& target = target_of(few, group_of(round));
+            if (at == 0) {
 #pragma unroll
                 for (int i = 0; i < kRows * tokens; ++i) sums[i / tokens][i % tokens] = 0;
             }
-            const Slice slice = slice_in(target, group, piece);
-            const int first_segment = piece % staged_pieces * (columns.piece / kSegment);
-            add_dots(target.w.type, slice, stage, columns, inputs, first_segment, sums);
-            if (piece != pieces - 1) return;
-            const int64_t first_row = (group - target.first_block) * kRows;
+            add_dots(target.w.type, slice, stage, columns, inputs, columns.segment(at), sums);
+            if (at + columns.piece < columns.all) return;
+            const int row = columns.lane_row();  // of the group
+            float* const y = target.y + first_row(target, group_of(round)) + row;
 #pragma unroll
             for (int i = 0; i < kRows * tokens; ++i) {
                 const int r = i / tokens;
                 const int t = i % tokens;
-                const float sum = warp_sum(sums[r][t]);
-                if (lane != 0 || r >= slice.rows || t >= op.few.tokens) continue;
-                float* const y = target.y + t * target.y_stride + first_row + r;
-                *y = (target.accumulate ? *y : 0.0f) + target.w.scale * sum;
+                const float sum = sum_of_row(sums[r][t], columns);
+                if ((lane & (columns.lanes - 1)) != 0 || row + r >= slice.rows || t >= few.tokens) continue;
+                float* const to = y + t * target.y_stride + r;
+                *to = (target.accumulate ? *to : 0.0f) + target.w.scale * sum;
             }
         });
 }
@@ -93,12 +89,13 @@ void run(const FewTokens& few, const FewTokensWays& ways, cudaStream_t stream) {
     Products op = {few, {}, 0};
     DeviceMatrix matrices[kMaxTargets];
     for (int i = 0; i < few.count; ++i) matrices[i] = few.targets[i].w;
-    op.columns = divide_columns(std::span(matrices, static_cast<size_t>(few.count)), kStagedInputs / tokens, kWarp,
+    op.columns = divide_columns(std::span(matrices, static_cast<size_t>(few.count)), kStagedInputs / tokens,
                                 [](const Columns& columns) { return block_bytes(columns, tokens); });
-    op.groups = share_out(op.few, kRows);
+    op.groups = static_cast<int>(share_out(op.few, op.columns.rows));
     const int bytes = block_bytes(op.columns, tokens);
-    const int at_once = std::clamp(shared_memory().of_multiprocessor / (bytes + kReservedOfBlock), 1, kBlocks);
-    const int64_t blocks = std::min<int64_t>(ceil_div<int64_t>(op.groups, kWarps), ways.multiprocessors * at_once);
+    const int at_once =
+        std::clamp(shared_memory().of_multiprocessor / (bytes + kReservedOfBlock), 1, blocks_at_once(tokens));
+    const int blocks = std::min(ceil_div(op.groups, kWarps), ways.multiprocessors * at_once);
     launch(products_kernel<tokens>, dim3(static_cast<unsigned>(blocks)), kWarps * kWarp, bytes, stream, ways.early, op);
 }
 

@@ -18,15 +18,16 @@
 namespace octavo::cuda::int8_rows {
 
 inline constexpr int kRows = 2;          // of a lane at a time
-inline constexpr int kStages = 2;        // pieces of a warp on their way or in use
+inline constexpr int kStages = 2;        // of a warp: one on its way, one in use
 inline constexpr int kSegment = 16;      // columns
-inline constexpr int kUnit = 32;         // columns, with one scale of inputs
-inline constexpr int kColumnStep = 256;  // pieces are so many columns, or a multiple; blocks of all types divide it
+inline constexpr int kLongestUnit = 64;  // columns
+inline constexpr int kColumnStep = 512;  // pieces are so many columns, or a multiple; blocks of all types divide it
 
 // Whether these kernels can take the matrix.
 inline bool reads(const DeviceMatrix& w) {
     const bool wide_blocks = w.type == WeightType::q4_k || w.type == WeightType::q5_k;
-    return is_int8_type(w.type) && (!wide_blocks || reinterpret_cast<uintptr_t>(w.data) % 16 == 0);
+    return is_int8_type(w.type) && w.cols % kLongestUnit == 0 &&
+           (!wide_blocks || reinterpret_cast<uintptr_t>(w.data) % 16 == 0);
 }
 // Whether they can take the inputs.
 inline bool reads(const float* x, int64_t stride) {
@@ -35,7 +36,8 @@ inline bool reads(const float* x, int64_t stride) {
 
 // ---- inputs ----
 
-// x = scale * (256 * high + low). Segments lie so that lanes that read those of a unit of any type meet in no bank.
+// x = scale * (256 * high + low), a scale to 32 columns. Segments lie so that lanes that read those of a unit of any
+// type meet in no bank.
 struct Inputs {
     struct Scale {
         float scale;
@@ -44,7 +46,7 @@ struct Inputs {
     uint4* high;  // [tokens][segments]
     uint4* low;
     Scale* scales;
-    int segments;  // of a token; a multiple of 16
+    int segments;  // of a token; a multiple of 32
 
     static constexpr int kBytes = 2 * sizeof(uint4) + sizeof(Scale);  // of a segment
     __host__ __device__ static int bytes(int tokens, int columns) { return tokens * (columns / kSegment) * kBytes; }
@@ -55,12 +57,14 @@ struct Inputs {
           low(high + tokens * (columns / kSegment)),
           scales(reinterpret_cast<Scale*>(low + tokens * (columns / kSegment))),
           segments(columns / kSegment) {}
-    __device__ int place(int token, int segment) const {
-        return token * segments + (segment ^ ((segment & 8) != 0 ? 7 : 0));
+    // Of a token's: segment i of four consecutive ones lies among the i-th of all.
+    __device__ static int place(int segment) {
+        const int turn = segment % 2 + segment / 2 % 2 * 4;
+        return segment / 32 * 32 + segment % 4 * 8 + (segment / 4 % 8 ^ turn);
     }
 };
 
-// Eight inputs, those of four neighbouring lanes a unit. Inputs below 2^-100 count as 0.
+// Eight inputs; four neighbouring lanes have those that share a scale. Inputs below 2^-100 count as 0.
 __device__ inline void stage_eight(const float (&x)[8], const Inputs& to, int token, int eight, bool there) {
     constexpr float kLargest = 32512;  // 127 * 256: the low half may carry into the high one
     unsigned largest_bits = 0;         // as whole numbers: what is not a number is the largest
@@ -89,7 +93,7 @@ __device__ inline void stage_eight(const float (&x)[8], const Inputs& to, int to
     }
     sum += __shfl_xor_sync(kAllLanes, sum, 1);
     if (!there) return;
-    const int place = to.place(token, eight / 2);
+    const int place = token * to.segments + Inputs::place(eight / 2);
     reinterpret_cast<uint2*>(to.high + place)[eight % 2] = {halves[0][0], halves[0][1]};
     reinterpret_cast<uint2*>(to.low + place)[eight % 2] = {halves[1][0], halves[1][1]};
     if (eight % 2 == 0) to.scales[place] = {largest * (1 / kLargest), sum};
@@ -112,121 +116,150 @@ __device__ inline void stage_inputs(const float* x, int columns, const Inputs& t
 // How the columns of a product are divided.
 struct Columns {
     int all;
-    int piece;   // of a step: a multiple of kColumnStep; lanes share each row of it
+    int piece;   // of a step: a multiple of kColumnStep
     int staged;  // inputs at a time, a multiple of `piece`
-    int lanes;   // to a row: 32, or fewer where rows are short
+    int lanes;   // to a row: a power of two from 4 on, all 32 where rows are long
+    int rows;    // of a warp at a time: kRows to each group of lanes
     int stride;  // bytes of a row in its stage
 
-    __host__ __device__ int pieces() const { return (all + piece - 1) / piece; }
-    __host__ __device__ int rows() const { return kRows * (kWarp / lanes); }  // of a warp at a time
-    __host__ __device__ int stage_bytes() const { return rows() * stride; }
+    __host__ __device__ int stage_bytes() const { return rows * stride; }
     // Of a warp; what is read beyond the last row is there.
     __host__ __device__ int warp_bytes() const { return kStages * stage_bytes() + 16; }
+    // Whether the inputs from the column `at` on are to be staged before the step there is computed.
+    __device__ bool stages(int round, int at) const { return staged >= all ? round == 0 && at == 0 : at % staged == 0; }
+    // Segment of the staged ones that starts there.
+    __device__ int segment(int at) const { return (staged >= all ? at : at % staged) / kSegment; }
+    // First row of the lane's group, in the step's.
+    __device__ int lane_row() const {
+        const int lane = threadIdx.x % kWarp;
+        return lanes == kWarp ? 0 : lane / lanes * kRows;
+    }
 };
 
-// A warp's rows of a step.
+// A piece of some of a matrix's rows. Those beyond the last one that is there are not looked at; what lies in their
+// place in shared memory is multiplied in vain.
 struct Slice {
     const unsigned char* data;  // of the first row
-    int64_t row_bytes;
-    int rows;   // that are there; the last one stands for those beyond
+    int row_bytes;
+    int rows;   // that are there; 0: nothing to do
     int bytes;  // of a row
     int columns;
-
-    __device__ const unsigned char* row(int index) const { return data + min(index, rows - 1) * row_bytes; }
 };
 
-__device__ inline Slice slice_of(const DeviceMatrix& w, int64_t first_row, int piece, const Columns& columns) {
+// Of rows from `first_row` on the columns from `at` on, as far as they are there.
+__device__ inline Slice slice_of(const DeviceMatrix& w, int64_t first_row, int at, const Columns& columns) {
     Slice slice = {};
-    slice.row_bytes = w.row_bytes;
-    slice.columns = min(columns.piece, columns.all - piece * columns.piece);
-    slice.bytes = static_cast<int>(w.row_bytes);
+    if (first_row >= w.rows || at >= w.cols) return slice;
     slice.data = w.data + first_row * w.row_bytes;
-    if (columns.piece < columns.all) {
-        const int step_bytes = slice.bytes * kColumnStep / columns.all;
-        const int before = step_bytes * (piece * columns.piece / kColumnStep);
+    slice.row_bytes = static_cast<int>(w.row_bytes);
+    slice.rows = static_cast<int>(min(w.rows - first_row, int64_t{columns.rows}));
+    slice.bytes = slice.row_bytes;
+    slice.columns = static_cast<int>(w.cols);
+    if (columns.piece < slice.columns) {
+        const int step_bytes = slice.bytes * kColumnStep / slice.columns;
+        const int before = step_bytes * (at / kColumnStep);
         slice.data += before;
         slice.bytes = min(slice.bytes - before, step_bytes * (columns.piece / kColumnStep));
+        slice.columns = min(slice.columns - at, columns.piece);
     }
-    slice.rows = static_cast<int>(min(w.rows - first_row, int64_t{columns.rows()}));
     return slice;
 }
 
-// The bytes [0, count) of 16, zeros behind them, under way until `wait_copies`.
-__device__ inline void copy_part_of_16(unsigned char* to_shared, const unsigned char* from, int count) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to_shared)), "l"(from),
-                 "r"(count));
-#else
-    if (count == 16) return copy_16(to_shared, from);
-    for (int i = 0; i < count; ++i) to_shared[i] = __ldg(from + i);
-#endif
-}
-
-// Each row comes with what shares 16 bytes with its start: it lies there as far from a multiple of 16 as in the matrix.
+// Rows come in whole steps of 16 bytes, with what shares the first and the last one (buffers are whole steps too): they
+// lie as far from a multiple of 16 as in the matrix.
 __device__ inline void fetch(const Slice& slice, unsigned char* stage, const Columns& columns) {
-    const int lane = threadIdx.x % kWarp;
-    for (int r = 0; r < columns.rows(); ++r) {
-        const unsigned char* const row = slice.row(r);
+    const int first = threadIdx.x % kWarp * 16;
+    const unsigned char* row = slice.data;
+    for (int r = 0; r < slice.rows; ++r) {
         const int past = static_cast<int>(reinterpret_cast<uintptr_t>(row) % 16);
-        const int end = past + slice.bytes;
-        for (int at = lane * 16; at < end; at += kWarp * 16) {
-            copy_part_of_16(stage + r * columns.stride + at, row - past + at, min(16, end - at));
+        const unsigned char* from = row - past + first;
+        unsigned char* to = stage + first;
+#pragma unroll 1
+        for (int left = past + slice.bytes - first; left > 0; left -= kWarp * 16) {
+            copy_16(to, from);
+            from += kWarp * 16;
+            to += kWarp * 16;
         }
+        row += slice.row_bytes;
+        stage += columns.stride;
     }
 }
 
-// sums[row][token] += the lane's share; row r is number r of the lane's group.
-template <WeightType type, int tokens>
-__device__ inline void add_dots(const Slice& slice, const unsigned char* stage, const Columns& columns, const Inputs& x,
+// Four words of codes with four of inputs.
+__device__ inline int dot(const uint32_t (&codes)[4], const uint4& x, int sum) {
+    sum = __dp4a(static_cast<int>(codes[0]), static_cast<int>(x.x), sum);
+    sum = __dp4a(static_cast<int>(codes[1]), static_cast<int>(x.y), sum);
+    sum = __dp4a(static_cast<int>(codes[2]), static_cast<int>(x.z), sum);
+    return __dp4a(static_cast<int>(codes[3]), static_cast<int>(x.w), sum);
+}
+
+// sums[row][token] += the lane's share of `count` rows, the lane's group's from number `first_row` on.
+template <WeightType type, int first_row, int count, int tokens>
+__device__ inline void add_rows(const Slice& slice, const unsigned char* stage, const Columns& columns, const Inputs& x,
                                 int first_segment, float (&sums)[kRows][tokens]) {
     using Weights = Int8Weights<type>;
-    const int lane = threadIdx.x % kWarp;
-    const unsigned char* rows[kRows];
+    int first = static_cast<int>(threadIdx.x) & (columns.lanes - 1);
+    asm volatile("" : "+r"(first)::"memory");  // or addresses of all types would be kept ready, and leave no registers
+    const unsigned char* rows[count];
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-        const int row = lane / columns.lanes * kRows + r;
-        rows[r] = stage + row * columns.stride + reinterpret_cast<uintptr_t>(slice.row(row)) % 16;
+    for (int r = 0; r < count; ++r) {
+        const int row = columns.lane_row() + first_row + r;
+        const unsigned at = static_cast<unsigned>(reinterpret_cast<uintptr_t>(slice.data)) + row * slice.row_bytes;
+        rows[r] = stage + row * columns.stride + at % 16;
     }
-    for (int unit = lane % columns.lanes; unit < slice.columns / kUnit; unit += columns.lanes) {
-        Int8Unit w[kRows];
+#pragma unroll 1
+    for (int unit = first; unit < slice.columns / Weights::kUnit; unit += columns.lanes) {
+        typename Weights::Unit w[count];
 #pragma unroll
-        for (int r = 0; r < kRows; ++r) Weights::load(rows[r], unit, w[r]);
+        for (int r = 0; r < count; ++r) Weights::load(rows[r], unit, w[r]);
 #pragma unroll
         for (int t = 0; t < tokens; ++t) {
-            int dots[kRows] = {};
+            int high[count] = {}, low[count] = {};
             int sum = 0;
 #pragma unroll
-            for (int half = 0; half < 2; ++half) {
-                const int place = x.place(t, first_segment + Weights::segment(unit, half));
-                const uint4 high = x.high[place];
-                const uint4 low = x.low[place];
+            for (int i = 0; i < Weights::kUnit / kSegment; ++i) {
+                const int place = t * x.segments + first_segment + Inputs::place(Weights::segment(unit, i));
+                const uint4 x_high = x.high[place];
+                const uint4 x_low = x.low[place];
                 const Inputs::Scale scale = x.scales[place];
                 sum += scale.sum;
 #pragma unroll
-                for (int r = 0; r < kRows; ++r) {
-                    const uint32_t(&codes)[4] = w[r].codes[half];
-                    const auto dot = [&](const uint4& part) {
-                        int all = __dp4a(static_cast<int>(codes[0]), static_cast<int>(part.x), 0);
-                        all = __dp4a(static_cast<int>(codes[1]), static_cast<int>(part.y), all);
-                        all = __dp4a(static_cast<int>(codes[2]), static_cast<int>(part.z), all);
-                        return __dp4a(static_cast<int>(codes[3]), static_cast<int>(part.w), all);
-                    };
-                    dots[r] += 256 * dot(high) + dot(low);
+                for (int r = 0; r < count; ++r) {
+                    uint32_t codes[4];
+                    Weights::codes(w[r], unit, i, codes);
+                    high[r] = dot(codes, x_high, high[r]);
+                    low[r] = dot(codes, x_low, low[r]);
                 }
-                if (Weights::kOneScale && half == 0) continue;
+                if ((i + 1) % Weights::kScaleSegments != 0) continue;
+                const int of = i / Weights::kScaleSegments;
 #pragma unroll
-                for (int r = 0; r < kRows; ++r) {
-                    const int of = Weights::kOneScale ? 0 : half;
-                    const float product = scale.scale * static_cast<float>(dots[r] - Weights::kZero * sum);
-                    sums[r][t] = fmaf(w[r].scale[of], product, sums[r][t]);
+                for (int r = 0; r < count; ++r) {
+                    float& total = sums[first_row + r][t];
+                    const int whole = 256 * high[r] + low[r] - Weights::kZero * sum;
+                    total = fmaf(w[r].scale[of], scale.scale * static_cast<float>(whole), total);
                     if constexpr (Weights::kHasOffset) {
-                        sums[r][t] = fmaf(w[r].offset[of], scale.scale * static_cast<float>(sum), sums[r][t]);
+                        total = fmaf(w[r].offset[of], scale.scale * static_cast<float>(sum), total);
                     }
-                    dots[r] = 0;
+                    high[r] = low[r] = 0;
                 }
                 sum = 0;
             }
         }
+    }
+}
+
+// All of the lane's rows: together where units are small enough for the registers.
+template <WeightType type, int tokens>
+__device__ inline void add_dots(const Slice& slice, const unsigned char* stage, const Columns& columns, const Inputs& x,
+                                int first_segment, float (&sums)[kRows][tokens]) {
+    using Weights = Int8Weights<type>;
+    constexpr bool kSmall =
+        Weights::kUnit == 32 || (Weights::kScaleSegments == 2 && sizeof(typename Weights::Unit) < 56);
+    if constexpr (kSmall) {
+        add_rows<type, 0, kRows>(slice, stage, columns, x, first_segment, sums);
+    } else {
+        add_rows<type, 0, 1>(slice, stage, columns, x, first_segment, sums);
+        add_rows<type, 1, 1>(slice, stage, columns, x, first_segment, sums);
     }
 }
 
@@ -239,30 +272,42 @@ __device__ inline void add_dots(WeightType type, const Slice& slice, const unsig
 }
 
 // The sum over the lanes of a row, in each of them.
-__device__ inline float sum_of_row(float value, int lanes) {
-    for (int offset = lanes / 2; offset > 0; offset /= 2) value += __shfl_xor_sync(kAllLanes, value, offset);
+__device__ inline float sum_of_row(float value, const Columns& columns) {
+    for (int offset = columns.lanes / 2; offset > 0; offset /= 2) {
+        value += __shfl_xor_sync(kAllLanes, value, offset);
+    }
     return value;
 }
 
 // ---- steps ----
 
-// Steps of a warp, all of a block as many: fetch(step, stage) asks for the step's bytes, prepare(step) makes its inputs
-// ready meanwhile, use(step, stage) computes.
-template <class Fetch, class Prepare, class Use>
-__device__ inline void run_steps(int steps, unsigned char* stages, const Columns& columns, Fetch&& fetch,
+// A warp's steps: `rounds` groups of rows, of each all pieces, as many of both in all warps of a block.
+//   locate(round, at)      the step's slice, columns from `at` on; asked for twice, one step ahead and to compute
+//   prepare(round, at)     makes its inputs ready, while the slice is under way
+//   use(round, at, slice, stage)   computes; not called where there is nothing to do
+template <class Locate, class Prepare, class Use>
+__device__ inline void run_steps(int rounds, unsigned char* stages, const Columns& columns, Locate&& locate,
                                  Prepare&& prepare, Use&& use) {
-    const auto fetch_if_any = [&](int step) {
-        if (step < steps) fetch(step, stages + step % kStages * columns.stage_bytes());
+    int round = 0;
+    int at = 0;
+    int stage = 0;  // bytes
+    fetch(locate(round, at), stages, columns);
+    end_copies();
+#pragma unroll 1
+    while (round < rounds) {
+        int next_round = round;
+        int next_at = at + columns.piece;
+        if (next_at >= columns.all) next_at = 0, ++next_round;
+        const int next_stage = columns.stage_bytes() - stage;
+        if (next_round < rounds) fetch(locate(next_round, next_at), stages + next_stage, columns);
         end_copies();
-    };
-    for (int step = 0; step < kStages - 1; ++step) fetch_if_any(step);
-    for (int step = 0; step < steps; ++step) {
-        fetch_if_any(step + kStages - 1);
-        prepare(step);
+        prepare(round, at);
         wait_copies<kStages - 1>();
         __syncwarp();
-        use(step, stages + step % kStages * columns.stage_bytes());
+        const Slice slice = locate(round, at);
+        if (slice.rows > 0) use(round, at, slice, stages + stage);
         __syncwarp();
+        round = next_round, at = next_at, stage = next_stage;
     }
 }
 
@@ -286,15 +331,16 @@ inline constexpr int kReservedOfBlock = 1024;  // of shared memory
 // Pieces as large as leave room for kBlocks blocks, of which block_bytes(columns) tells what one takes. `inputs`:
 // columns of a token that are staged at most, where that is a piece or more.
 template <class BlockBytes>
-Columns divide_columns(std::span<const DeviceMatrix> matrices, int inputs, int lanes, BlockBytes&& block_bytes) {
+Columns divide_columns(std::span<const DeviceMatrix> matrices, int inputs, BlockBytes&& block_bytes) {
     const int room = shared_memory().of_multiprocessor / kBlocks - kReservedOfBlock;
     Columns columns = {};
-    columns.lanes = lanes;
     for (const DeviceMatrix& w : matrices) columns.all = std::max(columns.all, static_cast<int>(w.cols));
+    for (columns.lanes = 4; columns.lanes < kWarp && columns.lanes * kLongestUnit < columns.all;) columns.lanes *= 2;
+    columns.rows = kRows * (kWarp / columns.lanes);
     const int padded = ceil_div(columns.all, kColumnStep) * kColumnStep;
     for (const int most : {2048, 1024}) {
         columns.piece = std::min(most, padded);
-        columns.staged = std::clamp(inputs / columns.piece, 1, columns.pieces()) * columns.piece;
+        columns.staged = std::clamp(inputs / columns.piece, 1, ceil_div(padded, columns.piece)) * columns.piece;
         int64_t bytes = 0;
         for (const DeviceMatrix& w : matrices) {
             bytes = std::max(bytes, std::min(w.row_bytes, ceil_div(w.row_bytes * columns.piece, w.cols)));

@@ -1,15 +1,18 @@
 // Weights of few bits as whole numbers, for products with inputs that are whole numbers too (int8_rows.cuh). Layouts:
 // weight_decode*.cpp of the reference.
 //
-// A lane takes 32 weights of a row at a time, a unit: two segments of 16 consecutive columns. Of those
+// A lane takes the weights of a unit of a row at a time: segments of 16 consecutive columns each. Of a segment
 //   weight = scale * (code - kZero), plus an offset in types that have one.
 //
 // Int8Weights<type>:
-//   kValues, kBytes       of a block
+//   kValues, kBytes            of a block
+//   kUnit                      columns, 32 or 64: more than 32 where they share what their scales are made of
 //   kZero, kHasOffset
-//   kOneScale             both segments have the same scale and offset, and one scale of inputs
-//   segment(unit, half)   number of a segment in the row
-//   load(row, unit, to)   row: in shared memory, at any address; up to 4 bytes beyond the unit are looked at
+//   kScaleSegments             2: two segments after each other share a scale and one of inputs; 1: none do
+//   Unit                       with scale[], and offset[] in types that have one
+//   segment(unit, i)           number of segment i in the row
+//   load(row, unit, to)        row: in shared memory, at any address; up to 4 bytes beyond the unit are looked at
+//   codes(from, unit, i, to)   of segment i: four to a word, as int8
 #pragma once
 
 #include <iterator>
@@ -21,12 +24,6 @@
 #include "kernels/weight_type.h"
 
 namespace octavo::cuda {
-
-struct Int8Unit {
-    uint32_t codes[2][4];  // four to a word, as int8
-    float scale[2];
-    float offset[2];
-};
 
 template <WeightType type>
 struct Int8Weights;
@@ -40,7 +37,7 @@ __device__ inline float2 two_halves(uint32_t bits) { return __half22float2(*rein
 
 // Consecutive words from any address on. All that surround them lie in shared memory.
 template <int count>
-__device__ inline void words_at(const unsigned char* p, uint32_t (&words)[count]) {
+__device__ inline void words_at(const unsigned char* p, uint32_t* words) {
     const unsigned past = static_cast<unsigned>(__cvta_generic_to_shared(p)) & 3u;
     const auto* const from = reinterpret_cast<const uint32_t*>(p - past);
     const unsigned select = 0x3210u + 0x1111u * past;
@@ -53,19 +50,10 @@ __device__ inline void words_at(const unsigned char* p, uint32_t (&words)[count]
     }
 }
 
-// Sixteen bytes from a multiple of 16 on.
-__device__ inline void words_of_16(const unsigned char* p, uint32_t (&words)[4]) {
+// Four words from a multiple of 16 on.
+__device__ inline void words_of_16(const unsigned char* p, uint32_t* words) {
     const uint4 all = *reinterpret_cast<const uint4*>(p);
     words[0] = all.x, words[1] = all.y, words[2] = all.z, words[3] = all.w;
-}
-
-// Byte i of word n holds codes 4n + i of both segments.
-__device__ inline void split_nibbles(const uint32_t (&words)[4], Int8Unit& to) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        to.codes[0][i] = words[i] & 0x0f0f0f0fu;
-        to.codes[1][i] = words[i] >> 4 & 0x0f0f0f0fu;
-    }
 }
 
 // Sixteen numbers that four-bit codes stand for.
@@ -93,30 +81,42 @@ __device__ inline void look_up(const Table& table, uint32_t codes, uint32_t& low
     low = __byte_perm(first, second, 0x6420u);
     high = __byte_perm(first, second, 0x7531u);
 }
-__device__ inline void split_codes(const Table& table, const uint32_t (&words)[4], Int8Unit& to) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) look_up(table, words[i], to.codes[0][i], to.codes[1][i]);
-}
 
-// A unit is 32 consecutive columns with one scale.
-template <int values, int bytes, int zero, bool has_offset>
-struct PlainUnits {
-    static constexpr int kValues = values, kBytes = bytes, kZero = zero;
-    static constexpr bool kHasOffset = has_offset, kOneScale = true;
-    __device__ static int segment(int unit, int half) { return 2 * unit + half; }
+// A unit is so many consecutive columns, with a scale to 32 of them.
+template <int unit_columns, int values, int bytes, int zero, bool has_offset>
+struct Consecutive {
+    static constexpr int kUnit = unit_columns, kValues = values, kBytes = bytes, kZero = zero, kScaleSegments = 2;
+    static constexpr bool kHasOffset = has_offset;
+    __device__ static int segment(int unit, int i) { return unit_columns / 16 * unit + i; }
 };
 
-// Blocks of 256 of which a unit is two segments that share bytes: `unit` % 8 is h + 2 b + 4 n in bits, the first column
-// 16 h + b_columns b + 128 n, the other segment `half_columns` behind it.
-template <int bytes, int zero, bool has_offset, int b_columns, int half_columns>
-struct SharedBytes {
-    static constexpr int kValues = 256, kBytes = bytes, kZero = zero;
-    static constexpr bool kHasOffset = has_offset, kOneScale = false;
-    // In its block.
-    __device__ static int segment_of_block(int unit, int half) {
-        return unit % 2 + unit / 2 % 2 * (b_columns / 16) + unit / 4 % 2 * 8 + half * (half_columns / 16);
+// Blocks of 256 of which segments 32 columns apart share bytes, with a scale to each: a unit is number `unit` % 2 of
+// two interleaved, in half `unit` / 2 % 2 of the block.
+template <int bytes, int zero, bool has_offset>
+struct Interleaved {
+    static constexpr int kUnit = 64, kValues = 256, kBytes = bytes, kZero = zero, kScaleSegments = 1;
+    static constexpr bool kHasOffset = has_offset;
+    __device__ static int first_segment(int unit) { return unit / 2 % 2 * 8 + unit % 2; }  // of the block
+    __device__ static int segment(int unit, int i) { return unit / 4 * 16 + first_segment(unit) + 2 * i; }
+};
+
+// Codes of 32 columns that are there as int8.
+struct WholeCodes {
+    struct Unit {
+        uint32_t words[8];
+        float scale[2];
+    };
+    __device__ static void codes(const Unit& from, int, int i, uint32_t (&to)[4]) {
+#pragma unroll
+        for (int k = 0; k < 4; ++k) to[k] = from.words[4 * i + k];
     }
-    __device__ static int segment(int unit, int half) { return unit / 8 * 16 + segment_of_block(unit, half); }
+    // 16 bytes, of which the low halves are a segment and the high halves the next.
+    __device__ static void look_up_two(const Table& table, const unsigned char* p, uint32_t* to) {
+        uint32_t words[4];
+        words_at<4>(p, words);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) look_up(table, words[k], to[k], to[4 + k]);
+    }
 };
 
 }  // namespace int8_weights
@@ -127,27 +127,31 @@ namespace int8_weights {
 
 // A scale, an offset in some, four bytes of fifth bits in some, 16 bytes of codes.
 template <bool kFifth, bool kOffset>
-struct OldBlock : PlainUnits<32, 2 + (kOffset ? 2 : 0) + (kFifth ? 4 : 0) + 16,
-                             kOffset  ? 0
-                             : kFifth ? 16
-                                      : 8,
-                             kOffset> {
-    __device__ static void load(const unsigned char* row, int unit, Int8Unit& to) {
-        const unsigned char* const block = row + unit * OldBlock::kBytes;
+struct OldBlock : Consecutive<32, 32, 2 + (kOffset ? 2 : 0) + (kFifth ? 4 : 0) + 16,
+                              kOffset  ? 0
+                              : kFifth ? 16
+                                       : 8,
+                              kOffset> {
+    struct Unit {
+        uint32_t words[4], fifth;
+        float scale[1], offset[1];
+    };
+    __device__ static void load(const unsigned char* row, int unit, Unit& to) {
         constexpr int kFifthAt = kOffset ? 4 : 2;
-        uint32_t words[4];
-        words_at(block + kFifthAt + (kFifth ? 4 : 0), words);
-        split_nibbles(words, to);
-        if constexpr (kFifth) {
-            uint32_t fifth[1];
-            words_at(block + kFifthAt, fifth);
-#pragma unroll
-            for (int i = 0; i < 8; ++i) {  // four bits to bit 4 of four bytes
-                to.codes[i / 4][i % 4] |= (fifth[0] >> (4 * i) & 15u) * 0x02040810u & 0x10101010u;
-            }
-        }
+        const unsigned char* const block = row + unit * OldBlock::kBytes;
         to.scale[0] = half_at(block);
         if constexpr (kOffset) to.offset[0] = half_at(block + 2);
+        if constexpr (kFifth) words_at<1>(block + kFifthAt, &to.fifth);
+        words_at<4>(block + kFifthAt + (kFifth ? 4 : 0), to.words);
+    }
+    __device__ static void codes(const Unit& from, int, int i, uint32_t (&to)[4]) {
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            to[k] = from.words[k] >> (4 * i) & 0x0f0f0f0fu;
+            if constexpr (kFifth) {  // four bits to bit 4 of four bytes
+                to[k] |= (from.fifth >> (16 * i + 4 * k) & 15u) * 0x02040810u & 0x10101010u;
+            }
+        }
     }
 };
 
@@ -163,60 +167,53 @@ template <>
 struct Int8Weights<WeightType::q5_1> : int8_weights::OldBlock<true, true> {};
 
 template <>
-struct Int8Weights<WeightType::q8_0> : int8_weights::PlainUnits<32, 34, 0, false> {
-    __device__ static void load(const unsigned char* row, int unit, Int8Unit& to) {
+struct Int8Weights<WeightType::q8_0> : int8_weights::Consecutive<32, 32, 34, 0, false>, int8_weights::WholeCodes {
+    __device__ static void load(const unsigned char* row, int unit, Unit& to) {
         const unsigned char* const block = row + unit * kBytes;
-        uint32_t words[8];
-        int8_weights::words_at(block + 2, words);
-#pragma unroll
-        for (int i = 0; i < 8; ++i) to.codes[i / 4][i % 4] = words[i];
         to.scale[0] = int8_weights::half_at(block);
+        int8_weights::words_at<8>(block + 2, to.words);
     }
 };
 
 template <>
-struct Int8Weights<WeightType::iq4_nl> : int8_weights::PlainUnits<32, 18, 0, false> {
-    __device__ static void load(const unsigned char* row, int unit, Int8Unit& to) {
+struct Int8Weights<WeightType::iq4_nl> : int8_weights::Consecutive<32, 32, 18, 0, false>, int8_weights::WholeCodes {
+    __device__ static void load(const unsigned char* row, int unit, Unit& to) {
         constexpr int8_weights::Table kTable = int8_weights::table_of(kIq4Levels);
         const unsigned char* const block = row + unit * kBytes;
-        uint32_t words[4];
-        int8_weights::words_at(block + 2, words);
-        int8_weights::split_codes(kTable, words, to);
         to.scale[0] = int8_weights::half_at(block);
+        look_up_two(kTable, block + 2, to.words);
     }
 };
 
 template <>
-struct Int8Weights<WeightType::mxfp4> : int8_weights::PlainUnits<32, 17, 0, false> {
-    __device__ static void load(const unsigned char* row, int unit, Int8Unit& to) {
+struct Int8Weights<WeightType::mxfp4> : int8_weights::Consecutive<32, 32, 17, 0, false>, int8_weights::WholeCodes {
+    __device__ static void load(const unsigned char* row, int unit, Unit& to) {
         constexpr int8_weights::Table kTable = int8_weights::table_of(int8_weights::kTwiceE2m1);
         const unsigned char* const block = row + unit * kBytes;
-        uint32_t words[4];
-        int8_weights::words_at(block + 1, words);
-        int8_weights::split_codes(kTable, words, to);
         // Twice the codes, half the power of two: that keeps the largest exponent finite.
         to.scale[0] = e8m0_half_to_f32(block[0]);
+        look_up_two(kTable, block + 1, to.words);
     }
 };
 
 // ---- blocks of 64 with a scale to 16 ----
 
 template <>
-struct Int8Weights<WeightType::nvfp4> {
-    static constexpr int kValues = 64, kBytes = 36, kZero = 0;
-    static constexpr bool kHasOffset = false, kOneScale = false;
-    __device__ static int segment(int unit, int half) { return 2 * unit + half; }
-    __device__ static void load(const unsigned char* row, int unit, Int8Unit& to) {
+struct Int8Weights<WeightType::nvfp4> : int8_weights::WholeCodes {
+    static constexpr int kUnit = 32, kValues = 64, kBytes = 36, kZero = 0, kScaleSegments = 1;
+    static constexpr bool kHasOffset = false;
+    __device__ static int segment(int unit, int i) { return 2 * unit + i; }
+    __device__ static void load(const unsigned char* row, int unit, Unit& to) {
         constexpr int8_weights::Table kTable = int8_weights::table_of(int8_weights::kTwiceE2m1);
         const unsigned char* const block = row + unit / 2 * kBytes;
         uint32_t words[4];
-        int8_weights::words_at(block + 4 + unit % 2 * 16, words);
+        int8_weights::words_at<4>(block + 4 + unit % 2 * 16, words);
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {  // columns i and i + 8 share a byte
-            uint32_t(&codes)[4] = to.codes[half];
-            int8_weights::look_up(kTable, words[2 * half], codes[0], codes[2]);
-            int8_weights::look_up(kTable, words[2 * half + 1], codes[1], codes[3]);
-            to.scale[half] = 0.5f * e4m3_to_f32(block[unit % 2 * 2 + half]);
+        for (int i = 0; i < 2; ++i) {  // columns k and k + 8 share a byte
+            uint32_t* const codes = &to.words[4 * i];
+            int8_weights::look_up(kTable, words[2 * i], codes[0], codes[2]);
+            int8_weights::look_up(kTable, words[2 * i + 1], codes[1], codes[3]);
+            to.scale[i] = 0.5f * e4m3_to_f32(block[unit % 2 * 2 + i]);
         }
     }
 };
@@ -225,38 +222,46 @@ struct Int8Weights<WeightType::nvfp4> {
 
 namespace int8_weights {
 
-// Q4_K and Q5_K, from multiples of 16 on. Segments of the two halves of the same 16 bytes are 32 columns apart.
+// Q4_K and Q5_K, from multiples of 16 on: 64 columns share 32 bytes, the first 32 the low halves.
 template <bool kFifth>
-struct SixBitScales : SharedBytes<kFifth ? 176 : 144, 0, true, 64, 32> {
-    __device__ static void load(const unsigned char* row, int unit, Int8Unit& to) {
-        const unsigned char* const block = row + unit / 8 * SixBitScales::kBytes;
-        const int pair = unit / 2 % 4;  // of sub-blocks of 32
-        uint32_t head[4];               // both factors, then 12 bytes of scales and minima
-        uint32_t words[4];
+struct SixBitScales : Consecutive<64, 256, kFifth ? 176 : 144, 0, true> {
+    struct Unit {
+        uint32_t words[8], fifth[kFifth ? 8 : 1];
+        float scale[2], offset[2];
+    };
+    __device__ static void load(const unsigned char* row, int unit, Unit& to) {
+        const unsigned char* const block = row + unit / 4 * SixBitScales::kBytes;
+        const int pair = unit % 4;  // of sub-blocks of 32
+        uint32_t head[4];           // both factors, then 12 bytes of scales and minima
         words_of_16(block, head);
-        words_of_16(block + (kFifth ? 48 : 16) + pair * 32 + unit % 2 * 16, words);
-        split_nibbles(words, to);
-        if constexpr (kFifth) {
-            words_of_16(block + 16 + unit % 2 * 16, words);
 #pragma unroll
-            for (int i = 0; i < 8; ++i) {
-                to.codes[i / 4][i % 4] |= (words[i % 4] >> (2 * pair + i / 4) & 0x01010101u) << 4;
-            }
+        for (int h = 0; h < 2; ++h) {
+            words_of_16(block + (kFifth ? 48 : 16) + pair * 32 + h * 16, &to.words[4 * h]);
+            if constexpr (kFifth) words_of_16(block + 16 + h * 16, &to.fifth[4 * h]);
         }
-        // Of both sub-blocks, a byte each.
+        // Of both sub-blocks, a byte each; of the last four their upper two bits lie above those of the first four.
         const int shift = pair % 2 * 16;
-        uint32_t scales = head[1] >> shift & 0x3f3fu;
-        uint32_t minima = head[2] >> shift & 0x3f3fu;
-        if (pair >= 2) {
-            const uint32_t low = head[3] >> shift;
-            scales = (low & 0x0f0fu) | (head[1] >> shift & 0xc0c0u) >> 2;
-            minima = (low >> 4 & 0x0f0fu) | (head[2] >> shift & 0xc0c0u) >> 2;
-        }
+        const uint32_t lower_scales = head[1] >> shift;
+        const uint32_t lower_minima = head[2] >> shift;
+        const uint32_t upper = head[3] >> shift;
+        const uint32_t upper_scales = (upper & 0x0f0fu) | (lower_scales >> 2 & 0x3030u);
+        const uint32_t upper_minima = (upper >> 4 & 0x0f0fu) | (lower_minima >> 2 & 0x3030u);
+        const uint32_t scales = pair < 2 ? lower_scales & 0x3f3fu : upper_scales;
+        const uint32_t minima = pair < 2 ? lower_minima & 0x3f3fu : upper_minima;
         const float2 factors = two_halves(head[0]);
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            to.scale[half] = factors.x * static_cast<float>(scales >> (8 * half) & 255u);
-            to.offset[half] = -factors.y * static_cast<float>(minima >> (8 * half) & 255u);
+        for (int sub = 0; sub < 2; ++sub) {
+            to.scale[sub] = factors.x * static_cast<float>(scales >> (8 * sub) & 255u);
+            to.offset[sub] = -factors.y * static_cast<float>(minima >> (8 * sub) & 255u);
+        }
+    }
+    __device__ static void codes(const Unit& from, int unit, int i, uint32_t (&to)[4]) {
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            to[k] = from.words[i % 2 * 4 + k] >> (i / 2 * 4) & 0x0f0f0f0fu;
+            if constexpr (kFifth) {
+                to[k] |= (from.fifth[i % 2 * 4 + k] >> (unit % 4 * 2 + i / 2) & 0x01010101u) << 4;
+            }
         }
     }
 };
@@ -269,87 +274,96 @@ template <>
 struct Int8Weights<WeightType::q5_k> : int8_weights::SixBitScales<true> {};
 
 template <>
-struct Int8Weights<WeightType::q6_k> : int8_weights::SharedBytes<210, 32, false, 32, 64> {
-    __device__ static void load(const unsigned char* row, int unit, Int8Unit& to) {
-        const unsigned char* const block = row + unit / 8 * kBytes;
-        const int n = unit / 4 % 2;
-        const int b = unit / 2 % 2;
+struct Int8Weights<WeightType::q6_k> : int8_weights::Interleaved<210, 32, false> {
+    struct Unit {
+        uint32_t words[8], high[4];
+        float scale[4];
+    };
+    __device__ static void load(const unsigned char* row, int unit, Unit& to) {
+        const unsigned char* const block = row + unit / 4 * kBytes;
+        const int half = unit / 2 % 2;
         const int h = unit % 2;
-        uint32_t words[4], high[4];
-        int8_weights::words_at(block + n * 64 + b * 32 + h * 16, words);
-        int8_weights::words_at(block + 128 + n * 32 + h * 16, high);
-        int8_weights::split_nibbles(words, to);
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-            to.codes[i / 4][i % 4] |= (high[i % 4] >> (2 * b + i / 4 * 4) & 0x03030303u) << 4;
-        }
+        int8_weights::words_at<4>(block + half * 64 + h * 16, to.words);
+        int8_weights::words_at<4>(block + half * 64 + 32 + h * 16, to.words + 4);
+        int8_weights::words_at<4>(block + 128 + half * 32 + h * 16, to.high);
         const float factor = int8_weights::half_at(block + 208);
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const auto scale = static_cast<signed char>(block[192 + segment_of_block(unit, half)]);
-            to.scale[half] = factor * static_cast<float>(scale);
+        for (int i = 0; i < 4; ++i) {
+            const auto scale = static_cast<signed char>(block[192 + first_segment(unit) + 2 * i]);
+            to.scale[i] = factor * static_cast<float>(scale);
+        }
+    }
+    __device__ static void codes(const Unit& from, int, int i, uint32_t (&to)[4]) {
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            to[k] = (from.words[i % 2 * 4 + k] >> (i / 2 * 4) & 0x0f0f0f0fu) |
+                    (i < 2 ? from.high[k] << (4 - 2 * i) : from.high[k] >> (2 * i - 4)) & 0x30303030u;
         }
     }
 };
 
 template <>
-struct Int8Weights<WeightType::q2_k> : int8_weights::SharedBytes<84, 0, true, 64, 32> {
-    __device__ static void load(const unsigned char* row, int unit, Int8Unit& to) {
-        const unsigned char* const block = row + unit / 8 * kBytes;
-        const int shift = unit / 2 % 2 * 4;
+struct Int8Weights<WeightType::q2_k> : int8_weights::Interleaved<84, 0, true> {
+    struct Unit {
         uint32_t words[4];
-        int8_weights::words_at(block + 16 + unit / 4 % 2 * 32 + unit % 2 * 16, words);
+        float scale[4], offset[4];
+    };
+    __device__ static void load(const unsigned char* row, int unit, Unit& to) {
+        const unsigned char* const block = row + unit / 4 * kBytes;
+        int8_weights::words_at<4>(block + 16 + unit / 2 % 2 * 32 + unit % 2 * 16, to.words);
         const float factor = int8_weights::half_at(block + 80);
         const float minimum = int8_weights::half_at(block + 82);
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) to.codes[half][i] = words[i] >> (shift + 2 * half) & 0x03030303u;
-            const unsigned sub = block[segment_of_block(unit, half)];
-            to.scale[half] = factor * static_cast<float>(sub & 15u);
-            to.offset[half] = -minimum * static_cast<float>(sub >> 4);
+        for (int i = 0; i < 4; ++i) {
+            const unsigned sub = block[first_segment(unit) + 2 * i];
+            to.scale[i] = factor * static_cast<float>(sub & 15u);
+            to.offset[i] = -minimum * static_cast<float>(sub >> 4);
         }
+    }
+    __device__ static void codes(const Unit& from, int, int i, uint32_t (&to)[4]) {
+#pragma unroll
+        for (int k = 0; k < 4; ++k) to[k] = from.words[k] >> (2 * i) & 0x03030303u;
     }
 };
 
 template <>
-struct Int8Weights<WeightType::q3_k> : int8_weights::SharedBytes<110, 4, false, 64, 32> {
-    __device__ static void load(const unsigned char* row, int unit, Int8Unit& to) {
-        const unsigned char* const block = row + unit / 8 * kBytes;
-        const int n = unit / 4 % 2;
-        const int b = unit / 2 % 2;
-        const int h = unit % 2;
+struct Int8Weights<WeightType::q3_k> : int8_weights::Interleaved<110, 4, false> {
+    struct Unit {
         uint32_t words[4], third[4];
-        int8_weights::words_at(block + 32 + n * 32 + h * 16, words);
-        int8_weights::words_at(block + h * 16, third);
+        float scale[4];
+    };
+    __device__ static void load(const unsigned char* row, int unit, Unit& to) {
+        const unsigned char* const block = row + unit / 4 * kBytes;
+        int8_weights::words_at<4>(block + 32 + unit / 2 % 2 * 32 + unit % 2 * 16, to.words);
+        int8_weights::words_at<4>(block + unit % 2 * 16, to.third);
         const float factor = int8_weights::half_at(block + 108);
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                to.codes[half][i] = (words[i] >> (4 * b + 2 * half) & 0x03030303u) |
-                                    (third[i] >> (4 * n + 2 * b + half) & 0x01010101u) << 2;
-            }
-            const int sub = segment_of_block(unit, half);
+        for (int i = 0; i < 4; ++i) {
+            const int sub = first_segment(unit) + 2 * i;
             const unsigned low = block[96 + sub % 8] >> (sub / 8 * 4) & 15u;
             const unsigned high = block[104 + sub % 4] >> (sub / 4 * 2) & 3u;
-            to.scale[half] = factor * static_cast<float>(static_cast<int>(low | high << 4) - 32);
+            to.scale[i] = factor * static_cast<float>(static_cast<int>(low | high << 4) - 32);
+        }
+    }
+    __device__ static void codes(const Unit& from, int unit, int i, uint32_t (&to)[4]) {
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            to[k] = (from.words[k] >> (2 * i) & 0x03030303u) | (from.third[k] >> (unit / 2 % 2 * 4 + i) & 0x01010101u)
+                                                                   << 2;
         }
     }
 };
 
 template <>
-struct Int8Weights<WeightType::iq4_xs> : int8_weights::PlainUnits<256, 136, 0, false> {
-    __device__ static void load(const unsigned char* row, int unit, Int8Unit& to) {
+struct Int8Weights<WeightType::iq4_xs> : int8_weights::Consecutive<32, 256, 136, 0, false>, int8_weights::WholeCodes {
+    __device__ static void load(const unsigned char* row, int unit, Unit& to) {
         constexpr int8_weights::Table kTable = int8_weights::table_of(kIq4Levels);
         const unsigned char* const block = row + unit / 8 * kBytes;
         const int sub = unit % 8;
-        uint32_t words[4];
-        int8_weights::words_at(block + 8 + sub * 16, words);
-        int8_weights::split_codes(kTable, words, to);
         const unsigned low = block[4 + sub / 2] >> (sub % 2 * 4) & 15u;
         const unsigned high = *reinterpret_cast<const uint16_t*>(block + 2) >> (sub * 2) & 3u;
         to.scale[0] = int8_weights::half_at(block) * static_cast<float>(static_cast<int>(low | high << 4) - 32);
+        look_up_two(kTable, block + 8 + sub * 16, to.words);
     }
 };
 

@@ -14,9 +14,11 @@ using namespace int8_rows;
 
 constexpr int kGateUpWarps = 8;
 constexpr int kPairs = kGateUpWarps / 2;  // of a warp for `gate` and one for `up`
-constexpr int kDownWarps = 16;            // at most
-constexpr int kRounds = 2;                // groups of rows that a warp takes, all of them on their way at once
-constexpr int kStagedInputs = 8192;       // columns, at most
+constexpr int kDownWarps = 12;            // at most
+constexpr int kGateUpRounds = 2;          // groups of rows that a warp takes, both on their way at once
+constexpr int kDownRows = 8;              // of a block, or as many as a warp takes at a time
+constexpr int kMostRows = kRows * kWarp / 4;
+constexpr int kStagedInputs = 8192;  // columns, at most
 
 struct Experts {
     FewTokensMoe moe;
@@ -30,10 +32,12 @@ __host__ __device__ int down_warp_bytes(const Columns& columns) {
     return Inputs::bytes(1, columns.staged) + columns.warp_bytes();
 }
 
+__host__ __device__ int down_rounds(const Columns& columns) { return max(1, kDownRows / columns.rows); }
+
 // inner = silu(gate x) * (up x)
 __global__ void __launch_bounds__(kGateUpWarps* kWarp, kBlocks) gate_up_kernel(Experts op) {
     extern __shared__ uint4 shared[];
-    __shared__ float results[2][kRounds][kPairs][kRows];
+    __shared__ float results[2][kGateUpRounds * kPairs * kMostRows];
     const FewTokensMoe& moe = op.moe;
     const Columns& columns = op.gate_up;
     const Inputs inputs(shared, 1, columns.staged);
@@ -48,49 +52,39 @@ __global__ void __launch_bounds__(kGateUpWarps* kWarp, kBlocks) gate_up_kernel(E
     const DeviceMatrix w = matrix_of(moe, part, token, slot);
     auto* const stages =
         reinterpret_cast<unsigned char*>(shared) + Inputs::bytes(1, columns.staged) + warp * columns.warp_bytes();
-    const int pieces = columns.pieces();
-    const int staged_pieces = columns.staged / columns.piece;
-    const int64_t first_row = int64_t{blockIdx.x} * (kRounds * kPairs * kRows);
-    const auto row_of = [&](int step) { return first_row + (step / pieces * kPairs + warp / 2) * kRows; };
+    const int rows = columns.rows;
+    const int64_t first_row = int64_t{blockIdx.x} * (kGateUpRounds * kPairs * rows);
     float sums[kRows][1];
     run_steps(
-        kRounds * pieces, stages, columns,
-        [&](int step, unsigned char* stage) {
-            if (row_of(step) < w.rows) fetch(slice_of(w, row_of(step), step % pieces, columns), stage, columns);
-        },
-        [&](int step) {
-            const int piece = step % pieces;
-            if (step > 0 && (pieces <= staged_pieces || piece % staged_pieces != 0)) return;
+        kGateUpRounds, stages, columns,
+        [&](int round, int at) { return slice_of(w, first_row + (round * kPairs + warp / 2) * rows, at, columns); },
+        [&](int round, int at) {
+            if (!columns.stages(round, at)) return;
             __syncthreads();
-            const int first = piece * columns.piece;
-            stage_inputs(moe.x + token * moe.hidden + first, min(columns.staged, columns.all - first), inputs, 0,
-                         threadIdx.x, kGateUpWarps * kWarp);
+            stage_inputs(moe.x + token * moe.hidden + at, min(columns.staged, columns.all - at), inputs, 0, threadIdx.x,
+                         kGateUpWarps * kWarp);
             __syncthreads();
         },
-        [&](int step, const unsigned char* stage) {
-            if (row_of(step) >= w.rows) return;
-            const int piece = step % pieces;
-            if (piece == 0) sums[0][0] = sums[1][0] = 0;
-            const Slice slice = slice_of(w, row_of(step), piece, columns);
-            const int first_segment = piece % staged_pieces * (columns.piece / kSegment);
-            add_dots(w.type, slice, stage, columns, inputs, first_segment, sums);
-            if (piece != pieces - 1) return;
+        [&](int round, int at, const Slice& slice, const unsigned char* stage) {
+            if (at == 0) sums[0][0] = sums[1][0] = 0;
+            add_dots(w.type, slice, stage, columns, inputs, columns.segment(at), sums);
+            if (at + columns.piece < columns.all) return;
 #pragma unroll
             for (int r = 0; r < kRows; ++r) {
-                const float sum = warp_sum(sums[r][0]);
-                if (lane == r) results[part][step / pieces][warp / 2][r] = w.scale * sum;
+                const float sum = w.scale * sum_of_row(sums[r][0], columns);
+                const int row = (round * kPairs + warp / 2) * rows + columns.lane_row() + r;
+                if ((lane & (columns.lanes - 1)) == 0) results[part][row] = sum;
             }
         });
     __syncthreads();
     const int row = threadIdx.x;
-    if (row >= kRounds * kPairs * kRows || first_row + row >= w.rows) return;
-    inner_row(moe, token, slot)[first_row + row] =
-        silu((&results[kGate][0][0][0])[row]) * (&results[kUp][0][0][0])[row];
+    if (row >= kGateUpRounds * kPairs * rows || first_row + row >= w.rows) return;
+    inner_row(moe, token, slot)[first_row + row] = silu(results[kGate][row]) * results[kUp][row];
 }
 
 // y += the weighted results of all slots, in their order. Warps take slots in turn. The choice of experts may be read
 // at once: the kernel before has waited for it.
-__global__ void __launch_bounds__(kDownWarps* kWarp) down_kernel(Experts op) {
+__global__ void __launch_bounds__(kDownWarps* kWarp, 2) down_kernel(Experts op) {
     extern __shared__ uint4 shared[];
     const FewTokensMoe& moe = op.moe;
     const Columns& columns = op.down;
@@ -103,43 +97,35 @@ __global__ void __launch_bounds__(kDownWarps* kWarp) down_kernel(Experts op) {
         reinterpret_cast<float*>(reinterpret_cast<unsigned char*>(shared) + warps * down_warp_bytes(columns));
     const Inputs inputs(memory, 1, columns.staged);
     const int64_t token = blockIdx.y;
-    const int rows = kRounds * columns.rows();
+    const int rounds = down_rounds(columns);
+    const int rows = rounds * columns.rows;
     const int64_t first_row = int64_t{blockIdx.x} * rows;
     bool waited = false;
     for (int slot = warp; slot < moe.slots(); slot += warps) {
         if (!is_here(moe, token, slot)) continue;
         const DeviceMatrix w = matrix_of(moe, kDown, token, slot);
-        Columns own = columns;
-        own.all = static_cast<int>(w.cols);
-        const int pieces = own.pieces();
-        const auto row_of = [&](int step) { return first_row + step / pieces * columns.rows(); };
         float sums[kRows][1];
         run_steps(
-            kRounds * pieces, stages, own,
-            [&](int step, unsigned char* stage) {
-                if (row_of(step) < w.rows) fetch(slice_of(w, row_of(step), step % pieces, own), stage, own);
-            },
-            [&](int step) {
-                if (step > 0 && pieces == 1) return;
+            rounds, stages, columns,
+            [&](int round, int at) { return slice_of(w, first_row + round * columns.rows, at, columns); },
+            [&](int round, int at) {
                 if (!waited) await_previous();
                 waited = true;
+                if (!columns.stages(round, at) || at >= w.cols) return;
                 __syncwarp();
-                const int first = step % pieces * own.piece;
-                stage_inputs(inner_row(moe, token, slot) + first, min(own.piece, own.all - first), inputs, 0, lane,
-                             kWarp);
+                const auto count = static_cast<int>(min(w.cols - at, int64_t{columns.staged}));
+                stage_inputs(inner_row(moe, token, slot) + at, count, inputs, 0, lane, kWarp);
                 __syncwarp();
             },
-            [&](int step, const unsigned char* stage) {
-                if (row_of(step) >= w.rows) return;
-                const int piece = step % pieces;
-                if (piece == 0) sums[0][0] = sums[1][0] = 0;
-                add_dots(w.type, slice_of(w, row_of(step), piece, own), stage, own, inputs, 0, sums);
-                if (piece != pieces - 1) return;
+            [&](int round, int at, const Slice& slice, const unsigned char* stage) {
+                if (at == 0) sums[0][0] = sums[1][0] = 0;
+                add_dots(w.type, slice, stage, columns, inputs, columns.segment(at), sums);
+                if (at + columns.piece < w.cols) return;
 #pragma unroll
                 for (int r = 0; r < kRows; ++r) {
-                    const float sum = w.scale * sum_of_row(sums[r][0], own.lanes);
-                    const int row = step / pieces * own.rows() + lane / own.lanes * kRows + r;
-                    if (lane % own.lanes == 0) results[slot * rows + row] = sum;
+                    const float sum = w.scale * sum_of_row(sums[r][0], columns);
+                    const int row = round * columns.rows + columns.lane_row() + r;
+                    if ((lane & (columns.lanes - 1)) == 0) results[slot * rows + row] = sum;
                 }
             });
     }
@@ -167,24 +153,23 @@ std::vector<DeviceMatrix> matrices_of(const FewTokensMoe& op, std::initializer_l
 
 void run_gate_up(Experts& op, bool early, cudaStream_t stream) {
     const FewTokensMoe& moe = op.moe;
-    op.gate_up = divide_columns(matrices_of(moe, {kGate, kUp}), kStagedInputs, kWarp, gate_up_bytes);
-    const dim3 grid(static_cast<unsigned>(ceil_div<int64_t>(moe.inner_width(), kRounds * kPairs * kRows)),
-                    static_cast<unsigned>(moe.slots()), static_cast<unsigned>(moe.tokens));
+    op.gate_up = divide_columns(matrices_of(moe, {kGate, kUp}), kStagedInputs, gate_up_bytes);
+    const int64_t rows = kGateUpRounds * kPairs * op.gate_up.rows;
+    const dim3 grid(static_cast<unsigned>(ceil_div(moe.inner_width(), rows)), static_cast<unsigned>(moe.slots()),
+                    static_cast<unsigned>(moe.tokens));
     launch(gate_up_kernel, grid, kGateUpWarps * kWarp, gate_up_bytes(op.gate_up), stream, early, op);
 }
 
 void run_down(Experts& op, bool early, cudaStream_t stream) {
     const FewTokensMoe& moe = op.moe;
-    const int64_t width = moe.inner_width();  // fewer lanes to a row, where all would have nothing to do
-    const int lanes = width <= 8 * kUnit ? 8 : width <= 16 * kUnit ? 16 : kWarp;
     int warps = std::min(kDownWarps, moe.slots());
     const auto block_bytes = [&](const Columns& columns) {
-        const auto results = static_cast<int>(sizeof(float)) * moe.slots() * kRounds * columns.rows();
-        return warps * down_warp_bytes(columns) + results;
+        const int results = moe.slots() * down_rounds(columns) * columns.rows;
+        return warps * down_warp_bytes(columns) + results * static_cast<int>(sizeof(float));
     };
-    op.down = divide_columns(matrices_of(moe, {kDown}), 0, lanes, block_bytes);
+    op.down = divide_columns(matrices_of(moe, {kDown}), 0, block_bytes);
     while (warps > 1 && block_bytes(op.down) > shared_memory().of_block) --warps;
-    const dim3 grid(static_cast<unsigned>(ceil_div(moe.hidden, kRounds * op.down.rows())),
+    const dim3 grid(static_cast<unsigned>(ceil_div(moe.hidden, down_rounds(op.down) * op.down.rows)),
                     static_cast<unsigned>(moe.tokens));
     launch(down_kernel, grid, warps * kWarp, block_bytes(op.down), stream, early, op);
 }

@@ -59,7 +59,7 @@ double relative_error(const Values& got, const Values& want) {
 TEST_F(CudaTest, Products) {
     for (const WeightTypeSpec& spec : weight_types()) {
         for (const int tokens : {1, 2, 3, 4, 5, 64, 70, 150}) {
-            for (const int64_t cols : {32, 160, 2048, 4224}) {
+            for (const int64_t cols : {32, 160, 320, 512, 2048, 4352}) {
                 if (cols > 4000 && tokens > 5) continue;
                 if (cols > 2000 && tokens > 5 && tokens != 70) continue;
                 if (cols % spec.block_values != 0) continue;
