@@ -48,7 +48,7 @@ __device__ void float32_tile(const Gemm& g, const GemmPart& part, float (*ws)[kP
         __syncthreads();
     }
     for (int t = 0; t < 4 && tt + t < part.tokens; ++t) {
-        float* y = y_row(g, part.first + tt + t) + first_row + tr;
+        float* y = y_row(g, part, tt + t) + first_row + tr;
         for (int r = 0; r < 4 && first_row + tr + r < g.w.rows; ++r) {
             y[r] = (g.accumulate ? y[r] : 0.0f) + part.w.scale * sums[t][r];
         }
@@ -132,12 +132,12 @@ int of_this_gpu(cudaDeviceAttr attribute) {
     return value;
 }
 // GPUs before 8.0 have no room for them.
-bool large_tiles() { return of_this_gpu(cudaDevAttrMaxSharedMemoryPerBlockOptin) >= 96 << 10; }
+bool large_tiles() { return of_this_gpu(cudaDevAttrMaxSharedMemoryPerBlockOptin) >= LargeTile::kRoom; }
 
 // Of one group: whether small tiles are wanted to keep every multiprocessor busy.
 bool few_large_tiles(const Gemm& gemm) {
     const int64_t tiles = ceil_div(gemm.tokens, LargeTile::kTokens) * ceil_div<int64_t>(gemm.w.rows, 128);
-    return tiles < of_this_gpu(cudaDevAttrMultiProcessorCount);
+    return tiles * (gemm.twin.y != nullptr ? 2 : 1) < of_this_gpu(cudaDevAttrMultiProcessorCount);
 }
 
 }  // namespace
@@ -167,10 +167,11 @@ void run_gemm(const Gemm& gemm, cudaStream_t stream) {
     if (gemm.w.rows == 0 || gemm.tokens == 0) return;
     const auto grid_of = [&](int rows, int tokens) {
         const int tiles = gemm.tiles != nullptr ? gemm.most_tiles : ceil_div(gemm.tokens, tokens);
-        return dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(ceil_div<int64_t>(gemm.w.rows, rows)));
+        return dim3(static_cast<unsigned>(tiles), static_cast<unsigned>(ceil_div<int64_t>(gemm.w.rows, rows)),
+                    gemm.twin.y != nullptr ? 2 : 1);
     };
     if (gemm.factors.values == nullptr || gemm.w.type == WeightType::f32) {
-        if (gemm.tensor_cores && gemm.tiles == nullptr) {
+        if (gemm.tensor_cores && gemm.tiles == nullptr && gemm.twin.y == nullptr) {
             exact_kernel<<<grid_of(kExactRows, kExactTokens), kExactWarps * kWarp, 0, stream>>>(gemm);
         } else {
             float32_kernel<<<grid_of(kTile, kTile), 256, 0, stream>>>(gemm);

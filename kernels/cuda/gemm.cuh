@@ -31,8 +31,16 @@ struct GemmTile {
     int32_t group, first, count;
 };
 
+// A second matrix of the same type and shape over the same x, in the same launch.
+struct GemmTwin {
+    DeviceMatrix w;
+    const float* group_scales = nullptr;
+    float* y = nullptr;  // nullptr: there is none
+};
+
 struct Gemm {
     DeviceMatrix w;  // of group 0
+    GemmTwin twin;
     const float* x = nullptr;
     int64_t x_stride = 0;  // floats
     Factors factors;       // of x; none: float32 throughout

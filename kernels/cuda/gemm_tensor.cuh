@@ -12,30 +12,38 @@
 
 namespace octavo::cuda {
 
-// The list entries of a block's tile, and its matrix.
+// The list entries of a block's tile, its matrix, and where its results go.
 struct GemmPart {
     DeviceMatrix w;
+    float* y;
     int first;   // entry of the tile's first token
     int tokens;  // of the tile; <= 0: nothing to do
 };
 __device__ inline GemmPart gemm_part(const Gemm& g, int tile_tokens) {
+    const bool second = blockIdx.z == 1;
+    const DeviceMatrix& w = second ? g.twin.w : g.w;
+    float* const y = second ? g.twin.y : g.y;
     if (g.tiles == nullptr) {
         const int first = static_cast<int>(blockIdx.x) * tile_tokens;
-        return {g.w, first, min(tile_tokens, g.tokens - first)};
+        return {w, y, first, min(tile_tokens, g.tokens - first)};
     }
     const GemmTile tile = g.tiles[blockIdx.x];
-    return {g.w.of_group(tile.group, g.group_bytes, g.group_scales), tile.first, tile.count};
+    const float* const scales = second ? g.twin.group_scales : g.group_scales;
+    return {w.of_group(tile.group, g.group_bytes, scales), y, tile.first, tile.count};
 }
 __device__ inline int64_t x_row(const Gemm& g, int entry) { return g.x_tokens == nullptr ? entry : g.x_tokens[entry]; }
-__device__ inline float* y_row(const Gemm& g, int entry) {
-    return g.y + (g.y_tokens == nullptr ? entry : g.y_tokens[entry]) * g.y_stride;
+__device__ inline float* y_row(const Gemm& g, const GemmPart& part, int token) {
+    const int entry = part.first + token;
+    return part.y + (g.y_tokens == nullptr ? entry : g.y_tokens[entry]) * g.y_stride;
 }
 
-// Blocks for groups of few tokens, and of many.
+// Blocks for groups of few tokens, and of many. kRoom: shared memory that GPUs have which use them (7.5; 8.0 and up).
 struct SmallTile {
-    static constexpr int kWarps = 4, kFragments = 2, kTokens = 32, kStages = 3, kBlocks = 3;
+    static constexpr int kRoom = 64 << 10;
+    static constexpr int kWarps = 4, kFragments = 2, kTokens = 32, kStages = 2, kBlocks = 4;
 };
 struct LargeTile {
+    static constexpr int kRoom = 96 << 10;
     static constexpr int kWarps = 4, kFragments = 2, kTokens = 128, kStages = 2, kBlocks = 2;
 };
 
@@ -102,7 +110,7 @@ class RowCopies {
 template <int fragments, int kGroups>
 __device__ inline void multiply_32(const unsigned char* x, const uint4 (&factors)[fragments][2], int groups,
                                    float (&sums)[fragments][kGroups][4]) {
-    constexpr int kTogether = kGroups < 4 ? kGroups : 4;
+    constexpr int kTogether = kGroups < 8 ? kGroups : 8;
 #pragma unroll
     for (int n = 0; n < kGroups; n += kTogether) {
         if (n >= groups) break;
@@ -147,13 +155,14 @@ __global__ void __launch_bounds__(Tile::kWarps* kWarp, Tile::kBlocks) tensor_ker
         const int entry = part.first + min(x_token + i * (Shape::kThreads / 8), part.tokens - 1);
         x[i] = g.factors.values + x_row(g, entry) * factor_stride(w.cols) + x_column;
     }
+    const int cols = static_cast<int>(w.cols);
     const auto load = [&](int step) {
-        const int64_t k = int64_t{step} * Shape::kStep;
-        if (k < w.cols) {
+        const int k = step * Shape::kStep;
+        if (k < cols) {
             unsigned char* const to = memory + step % Tile::kStages * Shape::kXBytes + x_to;
 #pragma unroll
             for (int i = 0; i < kTurns; ++i) {
-                const bool there = k + x_column < w.cols;
+                const bool there = k + x_column < cols;
                 copy_16_or_zero(to + i * (Shape::kThreads / 8) * 128, there ? x[i] + k : x[i], there);
             }
             if (step % Shape::kChunkSteps == 0) {
@@ -173,7 +182,7 @@ __global__ void __launch_bounds__(Tile::kWarps* kWarp, Tile::kBlocks) tensor_ker
     for (int i = 0; i < 2 * Tile::kFragments; ++i)
         mine[i / 2][i % 2] = weight_row<Weights::kType>(w, min(some_row + row + 8 * i, w.rows - 1));
     float sums[Tile::kFragments][kGroups][4] = {};
-    const int steps = static_cast<int>(ceil_div<int64_t>(w.cols, Shape::kStep));
+    const int steps = ceil_div(cols, Shape::kStep);
 #pragma unroll
     for (int i = 0; i < Shape::kAhead; ++i) load(i);
     for (int step = 0; step < steps; ++step) {
@@ -192,10 +201,14 @@ __global__ void __launch_bounds__(Tile::kWarps* kWarp, Tile::kBlocks) tensor_ker
             Weights::eights(
                 {w, chunk_rows + (row + 8 * i) * Shape::kPitch + before, of_row, int64_t{chunk} * Weights::kColumns},
                 step % Shape::kChunkSteps * Shape::kStep + column, both);
+            factors[0][i / 2][i % 2] = both[0], factors[1][i / 2][i % 2] = both[1];
+        }
+        if ((step + 1) * Shape::kStep > cols) {  // behind the last column lies anything
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                const bool there = int64_t{step} * Shape::kStep + 32 * half + column < w.cols;
-                factors[half][i / 2][i % 2] = there ? both[half] : uint4{};
+                if (step * Shape::kStep + 32 * half + column < cols) continue;
+#pragma unroll
+                for (auto& of_fragment : factors[half]) of_fragment[0] = of_fragment[1] = {};
             }
         }
         const unsigned char* const tile = memory + step % Tile::kStages * Shape::kXBytes + row * 128;
@@ -211,7 +224,7 @@ __global__ void __launch_bounds__(Tile::kWarps* kWarp, Tile::kBlocks) tensor_ker
             const int token = n * 8 + lane % 4 * 2 + i;
             if (token >= part.tokens) continue;
             const float scale = w.scale * g.factors.scales[x_row(g, part.first + token)];
-            float* const y = y_row(g, part.first + token);
+            float* const y = y_row(g, part, token);
 #pragma unroll
             for (int half = 0; half < 2 * Tile::kFragments; ++half) {
                 const int64_t at = first_row + row + half * 8;
@@ -226,11 +239,13 @@ template <class Weights, class Tile>
 void launch_tensor(const Gemm& gemm, cudaStream_t stream) {
     using Shape = GemmShape<Weights, Tile>;
     const int tiles = gemm.tiles != nullptr ? gemm.most_tiles : ceil_div(gemm.tokens, Tile::kTokens);
-    const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(ceil_div<int64_t>(gemm.w.rows, Shape::kRows)));
+    const dim3 grid(static_cast<unsigned>(tiles), static_cast<unsigned>(ceil_div<int64_t>(gemm.w.rows, Shape::kRows)),
+                    gemm.twin.y != nullptr ? 2 : 1);
     tensor_kernel<Weights, Tile><<<grid, Shape::kThreads, Shape::kBytes, stream>>>(gemm);
 }
 template <class Weights, class Tile>
 void allow_tensor() {
+    static_assert(GemmShape<Weights, Tile>::kBytes <= Tile::kRoom);
     (void)cudaFuncSetAttribute(tensor_kernel<Weights, Tile>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                GemmShape<Weights, Tile>::kBytes);
 }

@@ -85,10 +85,10 @@ __global__ void route_kernel(const float* logits, int tokens, int experts, int t
 // a time.
 template <class Found>
 __device__ void for_entries_of(int expert, const int32_t* chosen, int entries, Found&& found) {
-#pragma unroll 4
+#pragma unroll 16
     for (int first = 0; first < entries; first += kWarp) {
         const int entry = first + static_cast<int>(threadIdx.x) % kWarp;
-        const bool here = entry < entries && chosen[entry] == expert;
+        const bool here = entry < entries && __ldg(chosen + entry) == expert;
         found(entry, here, __ballot_sync(kAllLanes, here));
     }
 }
@@ -236,14 +236,20 @@ void block_products(const Blocks& blocks, Gemm shape, int64_t entries, int64_t x
     const int64_t ff = blocks.parts[kGate].rows;
     shape.y_stride = ff;
     take_factors(x_rows, blocks.parts[kGate].cols);
-    const auto multiply = [&](FfnPart part, float* y) {
+    const auto take = [&](FfnPart part, float* y) {
         shape.w = blocks.parts[part];
         shape.group_scales = blocks.scales_of(part);
         shape.y = y;
-        run_gemm(shape, stream);
     };
-    multiply(kGate, s.gate);
-    multiply(kUp, s.up);
+    take(kGate, s.gate);
+    if (blocks.parts[kUp].type == blocks.parts[kGate].type) {
+        shape.twin = {blocks.parts[kUp], blocks.scales_of(kUp), s.up};
+    } else {
+        run_gemm(shape, stream);
+        take(kUp, s.up);
+    }
+    run_gemm(shape, stream);
+    shape.twin = {};
     constexpr int kThreads = 256;
     const auto grid = static_cast<unsigned>(ceil_div<int64_t>(entries * ff, kThreads));
     silu_product_kernel<<<grid, kThreads, 0, stream>>>(s.gate, s.up, entries * ff);
@@ -253,7 +259,8 @@ void block_products(const Blocks& blocks, Gemm shape, int64_t entries, int64_t x
     take_factors(entries, ff);
     shape.y_stride = blocks.parts[kDown].rows;
     shape.y_tokens = result_rows;
-    multiply(kDown, results);
+    take(kDown, results);
+    run_gemm(shape, stream);
 }
 
 void many_tokens(const Moe& op, const Blocks& experts, const Scratch& s, bool float32, cudaStream_t stream) {
