@@ -40,18 +40,22 @@ struct Row {
     double reads_share = 0;  // of the bandwidth of a buffer as large as what a token reads: cached, where that is small
 };
 
+// What was not measured is 0 in a report; a person sees no figure there, and a program null.
+nlohmann::json figure_json(double value) { return value > 0 ? nlohmann::json(value) : nlohmann::json(); }
+
 nlohmann::json run_json(const Row& row, const KvShape& shape) {
     return {{"scheme", kv_scheme_name(row.kv.scheme)},
             {"window", row.kv.window},
             {"sinks", row.kv.sinks},
             {"kv_bytes_per_token", kv_bytes_per_token(shape, row.kv.scheme)},
             {"depth", row.depth},
-            {"prefill_tokens_per_s", row.speed.prefill_tokens_per_s},
-            {"decode_tokens_per_s", row.speed.decode_tokens_per_s},
-            {"bytes_per_decoded_token", row.speed.bytes_per_token},
-            {"gb_per_s", row.speed.gb_per_s},
-            {"bandwidth_share", row.memory_share},
-            {"same_size_bandwidth_share", row.reads_share}};
+            {"prefill_tokens_per_s", figure_json(row.speed.prefill_tokens_per_s)},
+            {"decode_tokens_per_s", figure_json(row.speed.decode_tokens_per_s)},
+            {"bytes_per_decoded_token",
+             row.speed.bytes_per_token > 0 ? nlohmann::json(row.speed.bytes_per_token) : nlohmann::json()},
+            {"gb_per_s", figure_json(row.speed.gb_per_s)},
+            {"bandwidth_share", figure_json(row.memory_share)},
+            {"same_size_bandwidth_share", figure_json(row.reads_share)}};
 }
 
 // What reads a token's bytes: one memory, or two where a GPU leaves experts to the CPU.
@@ -104,11 +108,15 @@ std::string reader_of(const ReadBandwidth& bandwidth) {
                                   : fmt::format("{} thread{}", bandwidth.threads, bandwidth.threads == 1 ? "" : "s");
 }
 
+std::string figure_text(double value, int digits, const char* unit = "") {
+    return value > 0 ? fmt::format("{:.{}f}{}", value, digits, unit) : "-";
+}
+
 std::string line_of(const Row& row) {
-    return fmt::format("{:>9}  {:<14} {:>6} {:>14.1f} {:>13.1f} {:>8.2f} {:>9.0f}% {:>14.0f}%\n", row.depth,
-                       kv_scheme_name(row.kv.scheme), row.kv.window, row.speed.prefill_tokens_per_s,
-                       row.speed.decode_tokens_per_s, row.speed.gb_per_s, 100 * row.memory_share,
-                       100 * row.reads_share);
+    return fmt::format("{:>9}  {:<14} {:>6} {:>14} {:>13} {:>8} {:>10} {:>15}\n", row.depth,
+                       kv_scheme_name(row.kv.scheme), row.kv.window, figure_text(row.speed.prefill_tokens_per_s, 1),
+                       figure_text(row.speed.decode_tokens_per_s, 1), figure_text(row.speed.gb_per_s, 2),
+                       figure_text(100 * row.memory_share, 0, "%"), figure_text(100 * row.reads_share, 0, "%"));
 }
 
 // Prints the lines of each depth as soon as they are measured.

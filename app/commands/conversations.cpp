@@ -144,7 +144,9 @@ int show(const Options& options) {
 }
 
 int export_chosen(const Options& options) {
-    if (options.all != options.ids.empty())
+    if (options.all && !options.ids.empty())
+        return fail({ErrorKind::usage, "Both numbers and --all were given: leave out one of them."});
+    if (!options.all && options.ids.empty())
         return fail({ErrorKind::usage, "Say which conversations: their numbers, or --all."});
     const bool to_stdout = options.file == "-";
     if (to_stdout && options.json.to_stdout())
@@ -187,19 +189,33 @@ int import_file(const Options& options) {
     return finish(options.json, json{{"ids", rows}});
 }
 
-// One change to each of the conversations that are meant; none where one of them does not exist.
-int change_each(const Options& options, Status (Store::*change)(int64_t)) {
+// One change to each of the conversations that are meant; none where one of them does not exist. Each that is done is
+// told, with `where` it is now.
+int change_each(const Options& options, Status (Store::*change)(int64_t), const std::string& where) {
     const auto store = open_store(options, Purpose::change);
     if (!store) return fail(store.error());
-    for (const int64_t id : options.ids)
-        if (const auto summary = (*store)->summary(id); !summary) return fail(summary.error());
-    for (const int64_t id : options.ids)
-        if (const Status done = (**store.*change)(id); !done) return fail(done.error());
+    std::vector<ConversationSummary> summaries;
+    for (const int64_t id : options.ids) {
+        const auto summary = (*store)->summary(id);
+        if (!summary) return fail(summary.error());
+        summaries.push_back(*summary);
+    }
+    for (const ConversationSummary& summary : summaries) {
+        if (const Status done = (**store.*change)(summary.id); !done) return fail(done.error());
+        print_result(options.json, summary_line(summary));
+    }
+    print_result(options.json, where + "\n");
     return finish(options.json, json{{"ids", options.ids}});
 }
 
-int trash(const Options& options) { return change_each(options, &Store::trash_conversation); }
-int restore(const Options& options) { return change_each(options, &Store::restore_conversation); }
+int trash(const Options& options) {
+    return change_each(
+        options, &Store::trash_conversation,
+        fmt::format("Now in the trash for {} days; 'octavo conversations restore' takes it back.", Store::kTrashDays));
+}
+int restore(const Options& options) {
+    return change_each(options, &Store::restore_conversation, "Now back in the list.");
+}
 
 }  // namespace
 

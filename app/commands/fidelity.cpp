@@ -40,6 +40,11 @@ nlohmann::json scores_json(const FidelityScores& scores) {
             {"kl_999", scores.kl_999},       {"top1", scores.top1},       {"perplexity", scores.perplexity}};
 }
 
+// Whether all of the text stood in the FP16 copies, so that the scheme did nothing.
+bool nothing_packed(const FidelityRow& row) {
+    return !row.kv.scheme.raw() && row.all.positions <= row.kv.window + row.kv.sinks;
+}
+
 nlohmann::json row_json(const FidelityRow& row, const std::string& equalise) {
     nlohmann::json json = scores_json(row.all);
     json["scheme"] = kv_scheme_name(row.kv.scheme);
@@ -50,6 +55,7 @@ nlohmann::json row_json(const FidelityRow& row, const std::string& equalise) {
     json["window"] = row.kv.window;
     json["sinks"] = row.kv.sinks;
     json["encoder"] = kv_encoder_name(row.kv.encoder);
+    json["nothing_packed"] = nothing_packed(row);
     json["buckets"] = nlohmann::json::array();
     for (const FidelityScores& bucket : row.buckets) json["buckets"].push_back(scores_json(bucket));
     return json;
@@ -74,6 +80,19 @@ std::string table(const FidelityReport& report) {
         text += "\n";
     }
     return text;
+}
+
+// One sentence for each row that says nothing of its scheme.
+std::string warnings(const FidelityReport& report) {
+    std::string text;
+    for (const FidelityRow& row : report.rows) {
+        if (!nothing_packed(row)) continue;
+        text += fmt::format(
+            "{} keeps the newest {} and the first {} tokens in FP16, and the text has {}: nothing of it was read "
+            "packed. Give a longer text or a smaller --kv-window.\n",
+            kv_scheme_name(row.kv.scheme), row.kv.window, row.kv.sinks, row.all.positions);
+    }
+    return text.empty() ? text : "\n" + text;
 }
 
 // Quoted, since pairs have a comma.
@@ -152,8 +171,8 @@ int run(const Options& options) {
     const Result<FidelityReport> report =
         run_long("fidelity", [&](Job& job) { return measure_fidelity(**engine, request, job); });
     if (!report) return fail(report.error());
-    print_result(options.json, fmt::format("perplexity of the reference {:.4f}; divergences in nats\n\n{}",
-                                           report->reference.all.perplexity, table(*report)));
+    print_result(options.json, fmt::format("perplexity of the reference {:.4f}; divergences in nats\n\n{}{}",
+                                           report->reference.all.perplexity, table(*report), warnings(*report)));
     if (!options.csv.empty()) {
         const Status written = write_text_file(options.csv, csv_text(*report, options.reference.equalise));
         if (!written) return fail(written.error());

@@ -38,6 +38,7 @@ struct LogitRows {
 
 Result<std::vector<int32_t>> prompt_ids(const Options& options, const Model& model) {
     if (!options.text.empty()) {
+        if (const Status text = check_text("The text after --text", options.text); !text) return text.error();
         if (const Status usable = need_tokenizer(model); !usable) return usable.error();
         return model.tokenizer->encode_text(options.text);
     }
@@ -151,7 +152,8 @@ RunCommand add_logits_command(CLI::App& command) {
     input->require_option(1);
     add_count_option(command, "--last", options->last, "Only the last N positions (default: all)");
     command.add_option("--split", options->split, "Read the prompt in parts of these sizes, \"1,63,64\"")
-        ->type_name("LIST");
+        ->type_name("LIST")
+        ->check(not_empty("the list of sizes is empty."));
     add_file_option(command, "-o,--output", options->output, "float32 [positions, vocab]")
         ->type_name("FILE.npy")
         ->required();

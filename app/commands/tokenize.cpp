@@ -48,7 +48,10 @@ int run(const Options& options) {
     if (const Status usable = need_tokenizer(**model); !usable) return fail(usable.error());
     const Tokenizer& tokenizer = *(*model)->tokenizer;
     if (!options.decode.empty()) return print_text(options, tokenizer);
-    if (options.file.empty()) return print_ids(options, tokenizer, options.text);
+    if (options.file.empty()) {
+        if (const Status text = check_text("The text after --text", options.text); !text) return fail(text.error());
+        return print_ids(options, tokenizer, options.text);
+    }
     const Result<std::string> text = read_text_file(options.file);
     return text ? print_ids(options, tokenizer, *text) : fail(text.error());
 }

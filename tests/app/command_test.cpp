@@ -80,6 +80,9 @@ TEST(Command, BadUsageIsTold) {
         {{"logits", "--ids", "1,2"}, "-o"},
         {{"logits", "--ids", "1,99999", "-o", "/dev/null"}, "99999"},
         {{"logits", "--ids", "1,2", "--split", "3", "-o", "/dev/null"}, "--split"},
+        {{"logits", "--ids", "1,2", "--split", "", "-o", "/dev/null"}, "the list of sizes is empty"},
+        {{"logits", "--text", "a\xff", "-o", "/dev/null"}, "not UTF-8 text"},
+        {{"tokenize", "--text", "a\xff"}, "not UTF-8 text"},
         {{"fidelity", "--kv", "q8_0", "q99"}, "q99"},
         {{"fidelity", "--reference", "q99"}, "q99"},
         {{"fidelity", "--kv", "q8_0", "--kv-window", "999k"}, "262144"},
@@ -260,6 +263,31 @@ TEST(Command, BenchReportsEveryDepth) {
         for (const char* field : {"prefill_tokens_per_s", "decode_tokens_per_s", "gb_per_s", "bandwidth_share"})
             EXPECT_GT(run[field], 0) << field;
     EXPECT_GT(bench["read_bandwidth_gb_per_s"], 0);
+}
+
+TEST(Command, BenchGivesNoFigureForWhatIsNotMeasured) {
+    const ProcessResult text = octavo({"bench", "-p", "0", "-n", "4", "--depth", "0", "--repeat", "1"});
+    ASSERT_EQ(text.exit_code, 0) << text.errors;
+    EXPECT_NE(text.output.find(" - "), std::string::npos) << text.output;
+    EXPECT_EQ(text.output.find(" 0.0 "), std::string::npos) << text.output;
+    const json run =
+        json_of(octavo({"bench", "-p", "16", "-n", "0", "--depth", "0", "--repeat", "1", "--json"}))["runs"][0];
+    EXPECT_GT(run["prefill_tokens_per_s"], 0);
+    for (const char* field : {"decode_tokens_per_s", "bytes_per_decoded_token", "gb_per_s", "bandwidth_share"})
+        EXPECT_TRUE(run[field].is_null()) << field;
+}
+
+TEST(Command, FidelitySaysWhereNothingWasPacked) {
+    const auto run = [](const char* window, bool as_json) {
+        std::vector<std::string> arguments = {"fidelity",    "--tokens", "128",        "--kv", "q2",
+                                              "--kv-window", window,     "--kv-sinks", "0"};
+        if (as_json) arguments.push_back("--json");
+        return octavo(arguments);
+    };
+    EXPECT_NE(run("128", false).output.find("nothing of it was read packed"), std::string::npos);
+    EXPECT_EQ(run("64", false).output.find("nothing of it was read packed"), std::string::npos);
+    EXPECT_EQ(json_of(run("128", true))["rows"][0]["nothing_packed"], true);
+    EXPECT_EQ(json_of(run("64", true))["rows"][0]["nothing_packed"], false);
 }
 
 TEST(Command, DefaultWindowsFitAShortContext) {

@@ -63,6 +63,7 @@ TEST_F(ConversationsCommand, ExportsAndImports) {
     EXPECT_EQ(run({"export", std::to_string(id_), "-o", (folder_ / "out.md").string(), "--markdown"}).exit_code, 0);
     EXPECT_NE(test::file_text(folder_ / "out.md").value_or("").find("By the sea."), std::string::npos);
     EXPECT_EQ(run({"export", "-o", out}).exit_code, 2) << "neither numbers nor --all";
+    EXPECT_NE(run({"export", std::to_string(id_), "--all", "-o", out}).errors.find("Both"), std::string::npos);
     EXPECT_EQ(run({"export", "--all", "-o", (folder_ / "out.md").string()}).exit_code, 2) << "would overwrite";
     EXPECT_EQ(run({"export", "--all", "-o", "-"}).output, test::file_text(folder_ / "out.json").value_or("missing"));
     EXPECT_EQ(run({"export", "--all", "-o", "-", "--json"}).exit_code, 2) << "two results for one output";
@@ -74,10 +75,13 @@ TEST_F(ConversationsCommand, ExportsAndImports) {
 }
 
 TEST_F(ConversationsCommand, DeletesAndRestores) {
-    EXPECT_EQ(run({"delete", std::to_string(id_)}).exit_code, 0);
+    const ProcessResult deleted = run({"delete", std::to_string(id_)});
+    EXPECT_EQ(deleted.exit_code, 0);
+    EXPECT_NE(deleted.output.find("Where is the 灯塔"), std::string::npos) << deleted.output;
+    EXPECT_NE(deleted.output.find("in the trash for"), std::string::npos) << deleted.output;
     EXPECT_TRUE(run_json({"list"})["conversations"].empty());
     EXPECT_EQ(run_json({"list", "--trash"})["conversations"].size(), 1u);
-    EXPECT_EQ(run({"restore", std::to_string(id_)}).exit_code, 0);
+    EXPECT_NE(run({"restore", std::to_string(id_)}).output.find("back in the list"), std::string::npos);
     EXPECT_EQ(run_json({"list"})["conversations"].size(), 1u);
     EXPECT_EQ(run_json({"delete", std::to_string(id_)}), (json{{"ids", {id_}}}));
     EXPECT_EQ(run_json({"restore", std::to_string(id_)}), (json{{"ids", {id_}}}));
