@@ -70,7 +70,7 @@ Result<ChatRunner::Outcome> ChatRunner::run_command(const std::string& input) {
 
 Result<ChatRunner::Outcome> ChatRunner::finish_reply(const Result<GenerationReport>& report) {
     if (!report) return report.error();
-    view_->end(*report);
+    view_->end(*report, conversation_->kept());
     if (show_ids_) view_->result(token_list_text(report->ids) + "\n");
     replies_.push_back(*report);
     return Outcome::go_on;

@@ -67,6 +67,7 @@ class Conversation {
     void resume(std::vector<Message> messages) { messages_ = std::move(messages); }
     // `keeper` outlives the conversation; null: none.
     void set_keeper(ConversationKeeper* keeper) { keeper_ = keeper; }
+    bool kept() const { return keeper_ != nullptr; }
 
     const std::vector<Message>& messages() const { return messages_; }
     // What the person typed in message `number` (from 1), without documents; ErrorKind::usage names how many there are.

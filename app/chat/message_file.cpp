@@ -38,6 +38,18 @@ Result<ToolCall> parse_call(const Json& json, size_t number) {
     return ToolCall{function["name"], *text};
 }
 
+// Where the documents at the start of the content end; 0 where the file does not say, or names no place between two
+// characters.
+size_t attached_bytes_of(const Json& json, const std::string& content) {
+    const auto found = json.find("attached_bytes");
+    if (found == json.end() || !found->is_number_unsigned()) return 0;
+    const uint64_t bytes = found->get<uint64_t>();
+    if (bytes > content.size()) return 0;
+    const bool inside_a_character =
+        bytes < content.size() && (static_cast<unsigned char>(content[bytes]) & 0xc0) == 0x80;
+    return inside_a_character ? 0 : static_cast<size_t>(bytes);
+}
+
 Result<Message> parse_message(const Json& json, size_t number) {
     const auto text = [&](const char* key) {
         const auto found = json.find(key);
@@ -48,6 +60,7 @@ Result<Message> parse_message(const Json& json, size_t number) {
         return bad_messages(fmt::format("message {} has no text in 'content'", number));
     Message message = {
         .content = text("content"), .reasoning = text("reasoning_content"), .has_content = json["content"].is_string()};
+    message.attached_bytes = attached_bytes_of(json, message.content);
     const Json calls = json.value("tool_calls", Json());
     if (!calls.is_null() && !calls.is_array())
         return bad_messages(fmt::format("message {} has 'tool_calls' that are no array", number));
@@ -98,6 +111,7 @@ std::string messages_json(const std::vector<Message>& messages) {
     for (const Message& message : messages) {
         Json entry = {{"role", kRoles[static_cast<size_t>(message.role)].name}, {"content", message.content}};
         if (!message.has_content) entry["content"] = nullptr;
+        if (message.attached_bytes > 0) entry["attached_bytes"] = message.attached_bytes;
         if (!message.reasoning.empty()) entry["reasoning_content"] = message.reasoning;
         for (const ToolCall& call : message.calls) {
             const Json function = {{"name", call.name}, {"arguments", call.arguments}};

@@ -92,12 +92,14 @@ void ReplyView::show_text(std::string text) {
     put(stdout, output_is_terminal_ ? for_terminal(text) : text);
 }
 
-void ReplyView::end(const GenerationReport& report) {
+void ReplyView::end(const GenerationReport& report, bool saved) {
     erase_progress();
     if (!quiet_ && !last_was_newline_) put(stdout, "\n");
     for (const ToolCall& call : report.calls) result(fmt::format("tool call: {} {}\n", call.name, call.arguments));
     if (report.stop == StopReason::cancelled)
-        say(report.ids.empty() ? "stopped before the reply: the message was taken back" : "stopped");
+        say(!report.ids.empty() ? "stopped"
+            : saved ? "stopped before the reply: the message was taken back; the saved conversation keeps it"
+                    : "stopped before the reply: the message was taken back");
     else if (report.stop == StopReason::max_tokens)
         say(fmt::format("stopped at {} tokens, as -n says", report.ids.size()));
     if (!report.note.empty()) say(report.note, false);

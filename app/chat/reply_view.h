@@ -28,7 +28,7 @@ class ReplyView : public ReplyWatcher {
     bool stop_wanted() override { return stop_wanted_ |= interrupts_.take(); }
 
     void begin();                                              // before each reply
-    void end(const GenerationReport& report);                  // after it
+    void end(const GenerationReport& report, bool saved);      // after it; `saved`: also in the store
     void say(const std::string& line, bool dim = true) const;  // on standard error
     void result(const std::string& text) const;                // on standard output
 

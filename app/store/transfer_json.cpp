@@ -6,6 +6,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "app/chat/conversation.h"
 #include "app/chat/message_file.h"
 #include "app/store/reply_figures.h"
 #include "app/store/title.h"
@@ -212,7 +213,9 @@ Result<std::vector<StoredConversation>> from_message_file(std::string_view text)
         stored.parent_id = static_cast<int64_t>(conversation.messages.size());
         stored.id = stored.parent_id + 1;
         stored.role = message.role;
-        stored.text = message.content;
+        stored.text = typed_part(message);
+        if (message.attached_bytes > 0)
+            stored.attachments = {{"document", message.content.substr(0, message.attached_bytes)}};
         stored.thinking = message.reasoning;
         conversation.messages.push_back(std::move(stored));
     }

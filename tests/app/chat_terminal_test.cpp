@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/support/process_platform.h"
+#include "tests/support/temporary_folder.h"
 
 namespace octavo {
 namespace {
@@ -74,6 +75,22 @@ TEST(ChatTerminal, InterruptRightAfterEnterStopsTheReading) {
     ASSERT_TRUE(terminal.wait_for("the message was taken back")) << terminal.seen();
     terminal.type("/quit\r");
     EXPECT_EQ(terminal.exit_code(), 0) << terminal.seen();
+}
+
+TEST(ChatTerminal, AnInterruptedQuestionThatWasSavedIsSaidToStay) {
+    const TemporaryFolder folder;
+    const std::string store = (folder / "conversations.db").string();
+    TerminalProcess terminal({OCTAVO_PROGRAM, "chat", "--store", store});
+    ASSERT_TRUE(terminal.wait_for("> ")) << terminal.seen();
+    terminal.type("/file " + long_document() + "\r");
+    ASSERT_TRUE(terminal.wait_for("before your next message")) << terminal.seen();
+    ASSERT_TRUE(terminal.wait_for("> ")) << terminal.seen();
+    terminal.type(std::string("What came home?\r") + kCtrlC);
+    ASSERT_TRUE(terminal.wait_for("the saved conversation keeps it")) << terminal.seen();
+    terminal.type("/quit\r");
+    EXPECT_EQ(terminal.exit_code(), 0) << terminal.seen();
+    EXPECT_NE(run_process({OCTAVO_PROGRAM, "conversations", "--store", store}).output.find("What came home?"),
+              std::string::npos);
 }
 
 TEST(ChatTerminal, EndingSignalPutsTheTerminalBack) {

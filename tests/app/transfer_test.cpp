@@ -1,10 +1,12 @@
 // Conversations out of the store and back: nothing is lost, and files that are wrong are refused.
 #include "app/store/transfer.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "app/chat/message_file.h"
 #include "app/store/message_tree.h"
 #include "tests/support/store_samples.h"
 
@@ -101,6 +103,25 @@ TEST(Transfer, ReadsWhatAChatSaves) {
     EXPECT_EQ(whole.settings.text("system_prompt"), "S");
     ASSERT_EQ(shown_messages(whole).size(), 2u);
     EXPECT_EQ(shown_messages(whole)[1]->thinking, "Hm");
+}
+
+TEST(Transfer, TheDocumentsOfAChatAreAttachmentsAgain) {
+    Message question{.content = "A long report.\n\nWho is it?"};
+    question.attached_bytes = 14;
+    const auto back = conversations_from_json(messages_json({question}));
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_EQ(back->at(0).summary.title, "Who is it?");
+    const StoredMessage& message = back->at(0).messages.at(0);
+    EXPECT_EQ(message.text, "Who is it?");
+    ASSERT_EQ(message.attachments.size(), 1u);
+    EXPECT_EQ(message.attachments[0].text, "A long report.");
+    // A place that is none is not believed.
+    for (const char* place : {"99", "-1", "2", "\"1\""}) {
+        const auto wrong = conversations_from_json(
+            fmt::format(R"({{"messages": [{{"role": "user", "content": "Käse", "attached_bytes": {}}}]}})", place));
+        ASSERT_TRUE(wrong) << place;
+        EXPECT_EQ(wrong->at(0).messages.at(0).text, "Käse") << place;
+    }
 }
 
 TEST(Transfer, WrongFilesAreRefusedWithTheReason) {
