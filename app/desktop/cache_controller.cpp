@@ -20,6 +20,13 @@ int64_t in_steps(int64_t tokens) {
     return (tokens + step - 1) / step * step;
 }
 
+// The cache is measured when a reply has ended; while one runs it grows by whole steps.
+void grow_cache_line(KvState& state) {
+    for (MemoryLineState& line : state.plan)
+        if (line.kind == static_cast<int>(MemoryLineKind::kv_cache))
+            line.measured_bytes = std::max(line.measured_bytes, in_steps(state.used_tokens) * state.bytes_per_token);
+}
+
 }  // namespace
 
 CacheController::CacheController(const Services& services, ChatController& chat, ModelController& model,
@@ -241,7 +248,9 @@ void CacheController::fill(KvState& state) const {
     state.rows = price_schemes(now);
     state.applied = {now.now.cache.kv, now.info.equalise, now.now.cache.context_length};
     state.bytes_per_token = kv_bytes_per_token(kv_shape(config), state.applied.settings.scheme);
-    state.used_tokens = now.now.tokens;
+    // What the engine holds: less than the conversation has, where it comes from the store and was not read yet.
+    const int64_t running = chat_.running_tokens();
+    state.used_tokens = running > 0 ? running : engine_holds_it() ? now.now.tokens : 0;
     state.context_limit = config.context_length;
     state.window_limit = std::min<int64_t>(kLargestWindow, config.context_length);
     if (wanted_) state.price = price_choice(now, *wanted_);
@@ -254,6 +263,7 @@ void CacheController::fill(KvState& state) const {
     if (exact != exact_from_.end()) state.exact_from = exact->second;
     state.error = error_;
     state.plan = memory_lines(now);
+    if (running > 0) grow_cache_line(state);
     state.memory_name = "memory";
     state.memory_total_bytes = static_cast<int64_t>(now.machine.total);
     state.memory_free_bytes = static_cast<int64_t>(now.machine.available);

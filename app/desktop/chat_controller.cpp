@@ -141,6 +141,10 @@ int64_t ChatController::held_tokens() const {
     return 0;
 }
 
+int64_t ChatController::running_tokens() const {
+    return running_ && running_->conversation() == conversation() ? running_->held_tokens() : 0;
+}
+
 // The composer.
 
 void ChatController::composer_changed() {

@@ -43,6 +43,8 @@ class ChatController {
     std::string session() const { return session_of(conversation()); }
     // Tokens of what the engine would read again for the next message, as far as replies said.
     int64_t held_tokens() const;
+    // Of what the engine has read and written by now of the reply that runs here; 0 where none does.
+    int64_t running_tokens() const;
     bool empty() const { return stored_.messages.empty(); }
 
     void change_draft(std::string text) { composer_.change_text(std::move(text)); }

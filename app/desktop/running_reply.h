@@ -29,6 +29,9 @@ class RunningReply {
     // What is kept of it. `model`: the name of what wrote it.
     FinishedReply finish(const Result<GenerationReport>& report, const std::string& model, int64_t now_ms);
 
+    // Tokens of the conversation that the engine holds by now; 0 before it reads.
+    int64_t held_tokens() const;
+
     const FinishedReply& so_far() const { return reply_; }
     MessagePhase phase() const;
     double thinking_seconds(int64_t now_ms) const;

@@ -104,7 +104,30 @@ TEST_F(DesktopCache, SettingsComeBackWithTheConversation) {
     until([&] { return look().kv.applied == choice("q4_0", 65536); });
     restart();
     until([&] { return look().kv.available && look().kv.applied == choice("q4_0", 65536); });
-    EXPECT_EQ(look().kv.used_tokens, 503);
+    EXPECT_EQ(look().composer.held_tokens, 503);
+    EXPECT_EQ(look().kv.used_tokens, 0) << "the new engine has read nothing of it yet";
+}
+
+TEST_F(DesktopCache, WhatIsHeldGrowsWhileAPromptIsRead) {
+    start_with_model();
+    act(action::ApplyKv{choice("f16", 65536)});
+    const auto cache_bytes = [&] {
+        for (const MemoryLineState& line : look().kv.plan)
+            if (line.name == "KV cache") return line.measured_bytes;
+        return int64_t{-1};
+    };
+    send("hello");
+    EXPECT_EQ(look().kv.used_tokens, 0);
+    EXPECT_EQ(cache_bytes(), 0);
+    engine_->progress(GenerationPhase::prefill, 1500, 4000, 300);
+    until([&] { return look().kv.used_tokens == 1500; });
+    EXPECT_EQ(look().composer.held_tokens, 1500);
+    EXPECT_EQ(cache_bytes(), 2048 * look().kv.bytes_per_token) << "whole steps";
+    engine_->progress(GenerationPhase::decode, 4000, 4000, 30);
+    until([&] { return look().kv.used_tokens == 4000; });
+    engine_->end_reply("a", 4000);
+    until([&] { return look().kv.used_tokens == 4003; });
+    EXPECT_EQ(look().composer.held_tokens, 4003);
 }
 
 TEST_F(DesktopCache, TheBarHasOthersAndWhatIsFree) {

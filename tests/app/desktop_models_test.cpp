@@ -34,6 +34,16 @@ class DesktopModels : public test::DesktopFixture {
 
 using Names = std::vector<std::string>;
 
+TEST_F(DesktopModels, NoTwoPresetsAreTheSame) {
+    start_with_model();
+    until([&] { return !look().sampling.presets.empty(); });
+    Names texts;
+    for (const SamplingPreset& preset : look().sampling.presets) texts.push_back(preset.text);
+    std::sort(texts.begin(), texts.end());
+    EXPECT_GE(texts.size(), 3u);
+    EXPECT_EQ(std::adjacent_find(texts.begin(), texts.end()), texts.end()) << "the bundled model is exact by itself";
+}
+
 TEST_F(DesktopModels, FoldersAndOtherProgramsAreSearchedAndRemembered) {
     add_model(folder_ / "own/a.gguf");
     add_model(folder_ / "theirs/b.gguf");
