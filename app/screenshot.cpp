@@ -38,7 +38,9 @@ Result<WindowLayout> layout_of(const ScreenshotOptions& options) {
     WindowLayout layout;
     layout.scale = options.scale;
     layout.theme = options.theme == "light" ? ThemeChoice::light : ThemeChoice::dark;
-    layout.panel = static_cast<SidePanel>(std::find(std::begin(kPanels), std::end(kPanels), options.panel) - kPanels);
+    if (!options.panel.empty())
+        layout.panel =
+            static_cast<SidePanel>(std::find(std::begin(kPanels), std::end(kPanels), options.panel) - kPanels);
     if (const Status status = read_size(options.size, layout); !status) return status.error();
     return layout;
 }
@@ -69,7 +71,8 @@ int run_screenshot(const ScreenshotOptions& options) {
     if (!state) return fail(state.error());
     if (const Status target = check_overwrites_only(options.file, "\x89PNG", "a PNG picture"); !target)
         return fail(target.error());
-    if (const Status status = write_text_file(options.file, screenshot_png(*layout, *state)); !status)
+    if (const Status status = write_text_file(options.file, screenshot_png(*layout, *state, !options.panel.empty()));
+        !status)
         return fail(status.error());
     return 0;
 }

@@ -12,7 +12,7 @@ namespace octavo {
 struct ScreenshotOptions {
     std::string file;
     std::string sample = "chat";
-    std::string panel = "kv";
+    std::string panel;  // empty: the usual one, where it has room
     std::string size = "1280x800";
     std::string theme = "dark";
     float scale = 1;

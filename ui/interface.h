@@ -24,6 +24,8 @@ class Interface {
     explicit Interface(const WindowLayout& layout) : layout_(layout) {}
 
     WindowLayout& layout() { return layout_; }
+    // Beside the middle, or over it where the last frame had no room for it there.
+    void show_panel(SidePanel panel);
     ComposerView& composer() { return composer_; }
     TranscriptView& transcript() { return transcript_; }
     // Draws into the current frame, which it fills; what the person asked for is added to `actions`.
@@ -51,7 +53,6 @@ class Interface {
     void toggle_list(const Columns& columns) { flip(columns.list_beside ? layout_.list_open : list_drawer_); }
     void toggle_panel(const Columns& columns) { flip(columns.panel_beside ? layout_.panel_open : panel_drawer_); }
     static void flip(bool& value) { value = !value; }
-    void show_panel(SidePanel panel);
     void change_scale(float factor);
 
     WindowLayout layout_;

@@ -11,6 +11,7 @@
 namespace octavo {
 
 // The bytes of a PNG file of layout.width by layout.height pixels.
-std::string screenshot_png(const WindowLayout& layout, const ViewState& state);
+// `open_panel`: layout.panel lies over the middle where it has no room beside it.
+std::string screenshot_png(const WindowLayout& layout, const ViewState& state, bool open_panel = false);
 
 }  // namespace octavo

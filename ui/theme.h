@@ -26,7 +26,7 @@ struct Theme {
     ImU32 success;
     ImU32 warning;
     ImU32 error;
-    ImU32 selection;  // behind selected text
+    ImU32 selection;  // behind selected text, and of tabs and switches the chosen one
     ImU32 code;       // behind code
     ImU32 keyword;    // within it
     ImU32 string;

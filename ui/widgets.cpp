@@ -31,7 +31,10 @@ ButtonColours button_colours(const Theme& theme, const ButtonLook& look) {
         case ButtonKind::danger: colours = {none, theme.hover, theme.selected, theme.error, theme.border}; break;
         default: colours = {theme.raised, theme.hover, theme.selected, theme.text, theme.border};
     }
-    if (look.selected) colours.surface = theme.selected;
+    if (look.selected) {
+        colours.surface = theme.selection;
+        colours.border = theme.accent;
+    }
     return colours;
 }
 
@@ -170,7 +173,8 @@ int segments(Ui& ui, const char* const* names, int count, int chosen) {
         if (ImGui::InvisibleButton(names[i], {part, height})) clicked = i;
         const float inset = ui.px(2);
         if (i == chosen)
-            list.AddRectFilled({at.x + inset, at.y + inset}, {end.x - inset, end.y - inset}, ui.theme.raised, ui.px(6));
+            list.AddRectFilled({at.x + inset, at.y + inset}, {end.x - inset, end.y - inset}, ui.theme.selection,
+                               ui.px(6));
         ImGui::RenderNavHighlight({at, end}, ImGui::GetItemID());
         const std::string_view text = visible_part(names[i]);
         const ImVec2 size = text_size(ui, Face::body, text);

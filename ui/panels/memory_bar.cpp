@@ -46,11 +46,28 @@ void draw_bar(Ui& ui, const char* id, const std::vector<Part>& parts, int64_t to
     }
 }
 
+constexpr const char* kPlanned = "planned";
+constexpr const char* kMeasured = "measured";
+
+// Of a column of figures: the names get what is left.
+float column_width(Ui& ui, const KvState& state, int64_t planned_total, int64_t measured_total) {
+    float widest = std::max(text_size(ui, Face::small, kPlanned).x, text_size(ui, Face::small, kMeasured).x);
+    const auto see = [&](int64_t bytes) {
+        widest = std::max(widest, text_size(ui, Face::small, format_size(bytes)).x);
+    };
+    for (const MemoryLineState& line : state.plan) {
+        see(line.planned_bytes);
+        see(line.measured_bytes);
+    }
+    for (const int64_t bytes : {planned_total, measured_total, state.other_bytes}) see(bytes);
+    return widest + ui.px(10);
+}
+
 // "[colour] name ..... planned   measured"
-void draw_line(Ui& ui, const std::string& name, ImU32 colour, const std::string& planned, const std::string& measured) {
+void draw_line(Ui& ui, float column, const std::string& name, ImU32 colour, const std::string& planned,
+               const std::string& measured) {
     const float start = ImGui::GetCursorPosX();
     const float width = ImGui::GetContentRegionAvail().x;
-    const float column = ui.px(76);
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float line = ui.font(Face::small)->FontSize;
     const float square = ui.px(9);
@@ -58,7 +75,9 @@ void draw_line(Ui& ui, const std::string& name, ImU32 colour, const std::string&
         ImGui::GetWindowDrawList()->AddRectFilled({at.x, at.y + (line - square) / 2},
                                                   {at.x + square, at.y + (line + square) / 2}, colour, ui.px(2));
     ImGui::SetCursorPosX(start + ui.px(16));
-    text_line(ui, Face::small, ui.theme.text, name, std::max(width - 2 * column - ui.px(20), ui.px(30)));
+    const float room = std::max(width - 2 * column - ui.px(16), ui.px(30));
+    text_line(ui, Face::small, ui.theme.text, name, room);
+    if (text_size(ui, Face::small, name).x > room) tooltip(ui, name);
     for (int i = 0; i < 2; ++i) {
         const std::string& value = i == 0 ? planned : measured;
         const float end = start + width - (i == 0 ? column : 0);
@@ -95,13 +114,14 @@ void draw_memory(Ui& ui, const KvState& state) {
     figure_row(ui, "With the context full", format_size(planned_total));
     draw_bar(ui, "##memory-planned", planned, longer);
     space(ui, 2);
-    draw_line(ui, "", 0, "planned", "measured");
+    const float column = column_width(ui, state, planned_total, measured_total);
+    draw_line(ui, column, "", 0, kPlanned, kMeasured);
     for (const MemoryLineState& line : state.plan)
-        draw_line(ui, line.name, colour_of(ui, line.kind), format_size(line.planned_bytes),
+        draw_line(ui, column, line.name, colour_of(ui, line.kind), format_size(line.planned_bytes),
                   format_size(line.measured_bytes));
-    draw_line(ui, "Together", 0, format_size(planned_total), format_size(measured_total));
+    draw_line(ui, column, "Together", 0, format_size(planned_total), format_size(measured_total));
     if (state.other_bytes > 0)
-        draw_line(ui, "Other programs", colour_of(ui, kOthers), "", format_size(state.other_bytes));
+        draw_line(ui, column, "Other programs", colour_of(ui, kOthers), "", format_size(state.other_bytes));
 }
 
 }  // namespace octavo

@@ -120,16 +120,65 @@ void add_kv(ViewState& state) {
     state.kv.applied.settings = default_kv_settings({KvFormat::q4_0, KvFormat::q4_0});
     state.kv.applied.context_tokens = 262144;
     state.kv.bytes_per_token = 1152;
-    state.kv.used_tokens = 21160;
+    state.kv.used_tokens = 21461;
     state.kv.context_limit = 262144;
     state.kv.window_limit = 4096;
-    state.kv.plan = {{"weights", "cpu", 32 * kMiB, 32 * kMiB, 0},     {"KV cache", "cpu", 25 * kMiB, 26 * kMiB, 1},
-                     {"FP16 copies", "cpu", kMiB, kMiB, 2},           {"recurrent state", "cpu", 3 * kMiB, 3 * kMiB, 3},
-                     {"checkpoints", "cpu", 12 * kMiB, 12 * kMiB, 4}, {"workspace", "cpu", 18 * kMiB, 18 * kMiB, 5}};
+    state.kv.plan = {{"weights", "cpu", 32 * kMiB, 32 * kMiB, 0},
+                     {"KV cache", "cpu", 288 * kMiB, 24 * kMiB, 1},
+                     {"FP16 copies", "cpu", kMiB, kMiB, 2},
+                     {"recurrent state", "cpu", 3 * kMiB, 3 * kMiB, 3},
+                     {"checkpoints, at most", "cpu", 12 * kMiB, 9 * kMiB, 4},
+                     {"workspace", "cpu", 18 * kMiB, 18 * kMiB, 5}};
     state.kv.memory_name = "memory";
     state.kv.memory_total_bytes = 15974 * kMiB;
     state.kv.memory_free_bytes = 9120 * kMiB;
     state.kv.other_bytes = 6762 * kMiB;
+}
+
+RecallCellView recall_cell(int64_t length, int depth, int64_t correct) {
+    return {.length_tokens = length,
+            .depth_percent = depth,
+            .n = 4,
+            .correct = correct,
+            .wilson_low = correct == 4 ? 0.51 : 0.30,
+            .wilson_high = correct == 4 ? 1.0 : 0.95,
+            .answers = {}};
+}
+
+void add_recall(ViewState& state) {
+    auto run = std::make_shared<RecallRunView>();
+    run->id = 1;
+    run->model = "Pocket";
+    run->time_text = "14:02";
+    run->schemes = {{.name = "q4_0, window 128, sinks 64",
+                     .n = 40,
+                     .correct = 38,
+                     .wilson_low = 0.835,
+                     .wilson_high = 0.986,
+                     .wrong = 2,
+                     .cells = {},
+                     .details = {}}};
+    for (const int64_t length : {4096, 16384})
+        for (const int depth : {0, 25, 50, 75, 100})
+            run->schemes[0].cells.push_back(recall_cell(length, depth, length > 4096 && depth % 50 == 25 ? 3 : 4));
+    state.recall.available = true;
+    state.recall.settings = "q4_0, window 128, sinks 64.";
+    state.recall.lengths = {4096, 16384, 65536, 131072, 262144};
+    state.recall.history = {{1, "Pocket, q4_0, 4K to 16K", "14:02"}, {2, "Pocket, f16, 4K", "11:40"}};
+    state.recall.shown = std::move(run);
+}
+
+void add_sampling(ViewState& state) {
+    SamplerOptions exact;
+    exact.temperature = 0;
+    SamplerOptions lively;
+    lively.temperature = 1;
+    lively.min_p = 0.05f;
+    state.sampling.presets = {{"Usual", "always the most probable token", exact},
+                              {"Lively", "temperature 1, min-p 0.05", lively}};
+    state.sampling.applied.sampler = lively;
+    state.sampling.system_prompt_tokens = 0;
+    state.sampling.can_think = true;
 }
 
 void add_messages(ViewState& state) {
@@ -159,6 +208,8 @@ ViewState chat() {
     add_conversations(state);
     add_model(state);
     add_kv(state);
+    add_recall(state);
+    add_sampling(state);
     add_messages(state);
     return state;
 }
@@ -177,6 +228,7 @@ ViewState prefilling() {
     add_reply(state, {.phase = MessagePhase::prefilling});
     state.engine.phase = EnginePhase::prefilling;
     state.engine.done = 12288;
+    state.kv.used_tokens = state.composer.held_tokens = 12288;
     state.engine.total = 21340;
     state.engine.reused_tokens = 8192;
     state.engine.tokens_per_s = 341;
@@ -294,6 +346,12 @@ ViewState welcome() {
     ViewState state;
     add_model(state);
     add_kv(state);
+    add_recall(state);
+    add_sampling(state);
+    // Nothing was said yet.
+    state.kv.used_tokens = 0;
+    for (MemoryLineState& line : state.kv.plan)
+        if (line.name == "KV cache" || line.name.starts_with("checkpoints")) line.measured_bytes = 0;
     state.transcript.conversation = 9;
     state.composer = chat().composer;
     state.composer.held_tokens = 0;
