@@ -74,7 +74,7 @@ class Engine::Worker {
            std::string gpu_refusal)
         : model_(std::move(model)),
           device_(options),
-          split_prefill_chunk_(options.split_prefill_chunk),
+          device_prefill_chunk_(options.device_prefill_chunk),
           options_(options.session),
           backend_(std::move(backend)),
           gpu_refusal_(std::move(gpu_refusal)),
@@ -102,6 +102,9 @@ class Engine::Worker {
             if (Status status = split(slice_bytes); !status) return status;
         }
         const Memory& memory = backend_->memory();
+        if (!memory.on_host() && model_->config.experts > 0) {
+            options_.prefill_chunk = std::max(options_.prefill_chunk, device_prefill_chunk_);
+        }
         if (Status status = placement_.place(*backend_, experts); !status) return status;
         Result<Forward> forward =
             Forward::create(model_->config, placement_.weights(), *backend_, options_.prefill_chunk);
@@ -217,7 +220,6 @@ class Engine::Worker {
         if (!shared) return shared.error();
         backend_ = std::move(shared->backend);
         info_.memory.host_scratch_bytes = shared->host_scratch_bytes;
-        options_.prefill_chunk = std::max(options_.prefill_chunk, split_prefill_chunk_);
         return {};
     }
 
@@ -276,7 +278,7 @@ class Engine::Worker {
     // Later members use earlier ones, and go first.
     std::shared_ptr<const Model> model_;
     DeviceOptions device_;
-    int split_prefill_chunk_;
+    int device_prefill_chunk_;
     SessionOptions options_;
     EngineInfo info_;
     std::unique_ptr<Backend> backend_;

@@ -37,9 +37,10 @@ Result<std::unique_ptr<Backend>> open_backend_on_host_arrays(const DeviceOptions
 
 struct EngineOptions : DeviceOptions {
     SessionOptions session;
-    // Of a model whose experts travel to a device: each pass copies them all, so that a longer one is a faster one.
-    int split_prefill_chunk = 2048;
-    // And bytes of them that are copied at a time, while the device works on the last: tried in turn until both fit.
+    // On a device, of a model with experts: a pass reads them all, or copies them there, so that a longer one is a
+    // faster one.
+    int device_prefill_chunk = 2048;
+    // Bytes of experts that are copied at a time, while the device works on the last: tried in turn until both fit.
     std::array<int64_t, 2> split_slice_bytes = {int64_t{64} << 20, int64_t{16} << 20};
 };
 

@@ -17,7 +17,7 @@ EngineOptions budget_options(int64_t budget_bytes) {
     options.session.kv.window = 0;
     options.session.kv.sinks = 0;
     options.session.kv.scheme = {KvFormat::f32, KvFormat::f16};
-    options.session.prefill_chunk = options.split_prefill_chunk = 256;
+    options.session.prefill_chunk = options.device_prefill_chunk = 256;
     return options;
 }
 

@@ -44,7 +44,7 @@ class SplitEngine : public testing::Test {
         options.split_slice_bytes = slice_bytes;
         options.gpu_budget_bytes = budget_bytes;
         options.session.kv = default_kv_settings(*parse_kv_scheme("f32"));
-        options.session.prefill_chunk = options.split_prefill_chunk = 256;
+        options.session.prefill_chunk = options.device_prefill_chunk = 256;
         const auto open = [](int64_t budget) -> Result<std::unique_ptr<Backend>> {
             return test::fake_device({.budget_bytes = budget});
         };
