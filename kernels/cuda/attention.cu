@@ -81,11 +81,9 @@ void CudaBackend::attention(const Attention& op) {
     Finish finish{split.sums, split.softmax, split.splits,      op.q_gate,      op.cache.v_scale, op.out,
                   op.tokens,  op.heads,      op.cache.kv_heads, cache.v.rotate, KvFormat::f16};
     if (few) {
-        // Not outside of records: there the kernel before may be the one that writes the position.
-        const bool early = recording_ && compute_capability_ >= 90;
-        finish.order = run_decode_attention(split, early, stream_);
+        finish.order = run_decode_attention(split, early(), stream_);
         launched();
-        finish_decode_attention(finish, early, stream_);
+        finish_decode_attention(finish, early(), stream_);
     } else {
         run_prefill_attention(split, stream_);
         launched();

@@ -176,9 +176,18 @@ cudaGraphExec_t CudaBackend::record(const std::function<void()>& work) {
     cudaGraphExec_t executable = nullptr;
     if (cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal) == cudaSuccess) {
         recording_ = true;
-        work();
-        recording_ = false;
-        if (cudaStreamEndCapture(stream_, &graph) == cudaSuccess && graph != nullptr) {
+        const auto end = [&] {
+            recording_ = false;
+            return cudaStreamEndCapture(stream_, &graph) == cudaSuccess && graph != nullptr;
+        };
+        try {
+            work();
+        } catch (...) {
+            if (end()) (void)cudaGraphDestroy(graph);
+            (void)host_calls_.take_recorded();
+            throw;
+        }
+        if (end()) {
             if (cudaGraphInstantiate(&executable, graph, 0) != cudaSuccess) executable = nullptr;
             (void)cudaGraphDestroy(graph);
         }

@@ -94,6 +94,10 @@ class CudaBackend final : public Backend, public UploadsAhead {
         HostCalls::Works host_works;
     };
     cudaGraphExec_t record(const std::function<void()>& work);
+    // Whether kernels may be launched before those they wait for have ended (early_launch.cuh): code for less than 9.0
+    // has no way to wait, on any device. Not outside of records: there the kernel before may be the one that writes the
+    // position.
+    bool early() const { return recording_ && compute_capability_ >= 90; }
     void launch(const Record& record);
     void drop_records();
 

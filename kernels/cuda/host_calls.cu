@@ -101,8 +101,16 @@ void HostCalls::join(bool recording) {
     if (!recording) serve(*begun_);
 }
 
+// Also where one of them throws the stream comes to its end.
 void HostCalls::run(const Works& works) {
-    for (const Work* work : works) serve(*work);
+    const Work nothing = [] {};
+    size_t served = 0;
+    try {
+        while (served < works.size()) serve(*works[served++]);
+    } catch (...) {
+        while (served++ < works.size()) serve(nothing);
+        throw;
+    }
 }
 
 void HostCalls::write(uint32_t& flag, uint32_t value) {

@@ -328,11 +328,13 @@ inline SharedMemory shared_memory() {
 inline constexpr int kBlocks = 3;              // of a multiprocessor, where its shared memory holds them
 inline constexpr int kReservedOfBlock = 1024;  // of shared memory
 
-// Pieces as large as leave room for kBlocks blocks, of which block_bytes(columns) tells what one takes. `inputs`:
-// columns of a token that are staged at most, where that is a piece or more.
+// Pieces as large as leave room for kBlocks blocks, of which block_bytes(columns) tells what one takes; where a block
+// is too large by itself, fewer rows to a warp. `inputs`: columns of a token that are staged at most, where that is a
+// piece or more.
 template <class BlockBytes>
 Columns divide_columns(std::span<const DeviceMatrix> matrices, int inputs, BlockBytes&& block_bytes) {
-    const int room = shared_memory().of_multiprocessor / kBlocks - kReservedOfBlock;
+    const SharedMemory memory = shared_memory();
+    const int room = memory.of_multiprocessor / kBlocks - kReservedOfBlock;
     Columns columns = {};
     for (const DeviceMatrix& w : matrices) columns.all = std::max(columns.all, static_cast<int>(w.cols));
     for (columns.lanes = 4; columns.lanes < kWarp && columns.lanes * kLongestUnit < columns.all;) columns.lanes *= 2;
@@ -347,6 +349,10 @@ Columns divide_columns(std::span<const DeviceMatrix> matrices, int inputs, Block
         }
         columns.stride = static_cast<int>(ceil_div<int64_t>(bytes, 16) * 16 + 16);
         if (block_bytes(columns) <= room) break;
+    }
+    while (columns.lanes < kWarp && block_bytes(columns) > memory.of_block - kReservedOfBlock) {
+        columns.lanes *= 2;
+        columns.rows = kRows * (kWarp / columns.lanes);
     }
     return columns;
 }
