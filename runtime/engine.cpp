@@ -27,6 +27,26 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 // Experts leave so much of a device without a budget to other programs.
 constexpr int64_t kLeftToOthers = 256 * kMiB;
 
+// A way to put a model on a device; each takes less of its memory than the one before.
+struct Attempt {
+    ExpertsGo experts = ExpertsGo::along;
+    int64_t slice_bytes = 0;  // of experts that travel
+    int prefill_chunk = 0;
+};
+
+std::vector<Attempt> attempts_of(const HybridConfig& config, const EngineOptions& options) {
+    const int usual = options.session.prefill_chunk;
+    if (config.experts == 0) return {{ExpertsGo::along, 0, usual}};
+    const int64_t context = options.session.context_length > 0 ? options.session.context_length : config.context_length;
+    const int longer = std::max(usual, static_cast<int>(std::min<int64_t>(options.device_prefill_chunk, context)));
+    std::vector<Attempt> attempts = {{ExpertsGo::along, 0, longer}};
+    if (longer > usual) attempts.push_back({ExpertsGo::along, 0, usual});
+    for (const int64_t slice_bytes : options.split_slice_bytes) {
+        attempts.push_back({ExpertsGo::later, slice_bytes, longer});
+    }
+    return attempts;
+}
+
 // No exception leaves the engine's thread: libraries below may throw when memory runs out.
 template <class Work>
 auto guarded(Work&& work) -> decltype(work()) {
@@ -74,7 +94,6 @@ class Engine::Worker {
            std::string gpu_refusal)
         : model_(std::move(model)),
           device_(options),
-          device_prefill_chunk_(options.device_prefill_chunk),
           options_(options.session),
           backend_(std::move(backend)),
           gpu_refusal_(std::move(gpu_refusal)),
@@ -102,9 +121,6 @@ class Engine::Worker {
             if (Status status = split(slice_bytes); !status) return status;
         }
         const Memory& memory = backend_->memory();
-        if (!memory.on_host() && model_->config.experts > 0) {
-            options_.prefill_chunk = std::max(options_.prefill_chunk, device_prefill_chunk_);
-        }
         if (Status status = placement_.place(*backend_, experts); !status) return status;
         Result<Forward> forward =
             Forward::create(model_->config, placement_.weights(), *backend_, options_.prefill_chunk);
@@ -278,7 +294,6 @@ class Engine::Worker {
     // Later members use earlier ones, and go first.
     std::shared_ptr<const Model> model_;
     DeviceOptions device_;
-    int device_prefill_chunk_;
     SessionOptions options_;
     EngineInfo info_;
     std::unique_ptr<Backend> backend_;
@@ -327,14 +342,12 @@ Result<std::unique_ptr<Engine>> Engine::create_within_budget(std::shared_ptr<con
                                                              const EngineOptions& options, const OpenDevice& open) {
     const int64_t budget = options.gpu_budget_bytes;
     int64_t loaded_bytes = 0;  // kernels that an engine which did not fit has left in the process
-    struct Attempt {
-        ExpertsGo experts = ExpertsGo::along;
-        int64_t slice_bytes = 0;
-    };
     const auto start = [&](int64_t budget_bytes, const Attempt& attempt) -> Result<std::unique_ptr<Engine>> {
         Result<std::unique_ptr<Backend>> backend = open(budget_bytes);
         if (!backend) return backend.error();
-        auto worker = std::make_unique<Worker>(model, options, std::move(*backend), std::string());
+        EngineOptions chosen = options;
+        chosen.session.prefill_chunk = attempt.prefill_chunk;
+        auto worker = std::make_unique<Worker>(model, chosen, std::move(*backend), std::string());
         if (Status status = worker->start(attempt.experts, attempt.slice_bytes); !status) {
             loaded_bytes = worker->loaded_bytes();
             return status.error();
@@ -344,16 +357,13 @@ Result<std::unique_ptr<Engine>> Engine::create_within_budget(std::shared_ptr<con
     const auto refused = [](const Result<std::unique_ptr<Engine>>& engine) {
         return !engine && engine.error().kind == ErrorKind::memory;
     };
-    Attempt attempt;
-    Result<std::unique_ptr<Engine>> engine = start(budget, attempt);
-    for (const int64_t slice_bytes : options.split_slice_bytes) {
-        if (!refused(engine) || model->config.experts == 0) break;
-        attempt = {ExpertsGo::later, slice_bytes};
-        engine = start(budget, attempt);
-    }
+    const std::vector<Attempt> attempts = attempts_of(model->config, options);
+    auto attempt = attempts.begin();
+    Result<std::unique_ptr<Engine>> engine = start(budget, *attempt);
+    while (refused(engine) && attempt + 1 != attempts.end()) engine = start(budget, *++attempt);
     if (budget == 0 || !refused(engine)) return engine;
     // What works is best found by doing it.
-    const Result<std::unique_ptr<Engine>> without_budget = start(0, attempt);
+    const Result<std::unique_ptr<Engine>> without_budget = start(0, *attempt);
     if (!without_budget) return engine;
     const EngineInfo& info = (*without_budget)->info();
     const int64_t least_mib = (info.least_budget_bytes + loaded_bytes + kMiB - 1) / kMiB;

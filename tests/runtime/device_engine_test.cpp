@@ -92,6 +92,22 @@ TEST(DeviceEngine, AModelThatFitsRunsOnTheDevice) {
     EXPECT_EQ((*engine)->info().gpu_refusal, "");
 }
 
+// A model that fits with short passes only is not shared with the CPU for the sake of long ones.
+TEST(DeviceEngine, PassesAreShorterBeforeExpertsStayOnTheCpu) {
+    const auto open = [](int64_t budget) -> Result<std::unique_ptr<Backend>> { return test::fake_device({budget}); };
+    const int64_t least = (*start(0))->info().least_budget_bytes;  // with passes of 256
+    EngineOptions options = budget_options(least);
+    options.device_prefill_chunk = 2048;
+    const auto model = test::random_model(1, 65536);
+    const Result<std::unique_ptr<Engine>> tight = Engine::create_within_budget(model, options, open);
+    ASSERT_TRUE(tight) << tight.error().message;
+    EXPECT_EQ((*tight)->info().split_layers, 0);
+    options.gpu_budget_bytes = 0;
+    const Result<std::unique_ptr<Engine>> wide = Engine::create_within_budget(model, options, open);
+    ASSERT_TRUE(wide) << wide.error().message;
+    EXPECT_GT((*wide)->info().memory.workspace_bytes, (*tight)->info().memory.workspace_bytes);
+}
+
 // Every byte that the device has handed out is on a line, at five budgets and contexts.
 TEST(DeviceEngine, ThePlanIsWhatTheDeviceHasGiven) {
     const int64_t least = (*start(0))->info().least_budget_bytes;
