@@ -30,7 +30,7 @@ std::vector<std::string> list_words(const std::vector<std::string>& arguments);
 
 void add_kv_choices(CLI::App& command, KvChoices& choices);
 
-// The scheme's defaults; a window or sinks no longer than `context` (0: the model's), so that they do not stand in the
+// The scheme's defaults; a window or sinks no longer than `context` (0: not bounded), so that they do not stand in the
 // way of a short one.
 KvSettings default_kv_settings_within(const KvScheme& scheme, int64_t context);
 

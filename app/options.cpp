@@ -63,14 +63,16 @@ CLI::Option* add_count_option(CLI::App& command, const std::string& name, int64_
 }
 
 CLI::Validator whole_number(uint64_t least, uint64_t most) {
-    return {[=](const std::string& text) -> std::string {
+    return {[=](std::string& text) -> std::string {
                 uint64_t value = 0;
                 const char* const end = text.data() + text.size();
                 const auto [stop, error] = std::from_chars(text.data(), end, value);
                 const bool digits = stop == end && error != std::errc::invalid_argument;
                 if (!digits || (error == std::errc() && value < least))
                     return fmt::format("'{}' is no whole number from {} on.", text, least);
-                return error == std::errc() && value <= most ? "" : fmt::format("{} is too large.", text);
+                if (error != std::errc() || value > most) return fmt::format("{} is too large.", text);
+                text = fmt::to_string(value);  // CLI11 would read zeros before it as octal
+                return "";
             },
             ""};
 }
@@ -78,7 +80,7 @@ CLI::Validator whole_number(uint64_t least, uint64_t most) {
 CLI::Option* add_seed_option(CLI::App& command, uint64_t& seed, const std::string& description) {
     return command.add_option("--seed", seed, description)
         ->type_name("N")
-        ->check(whole_number(0, std::numeric_limits<uint64_t>::max()))
+        ->transform(whole_number(0, std::numeric_limits<uint64_t>::max()))
         ->capture_default_str();
 }
 

@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kWatchInterval{50};
 const char* const kSessionName = "chat";
-constexpr std::string_view kAfterDocument = "\n\n";
 
 Message user_message_of(const std::string& documents, const std::string& text) {
     Message message;

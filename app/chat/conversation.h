@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,11 @@ class ConversationKeeper {
     virtual void reply_ends(const Result<GenerationReport>& report) = 0;
     virtual void conversation_cleared() = 0;
 };
+
+// Between the documents of a message, and before what was typed.
+inline constexpr std::string_view kAfterDocument = "\n\n";
+// A chat joins documents into one text, so they are one attachment where it is stored.
+inline constexpr const char* kDocumentName = "document";
 
 // What a person typed in a message, without the documents before it.
 std::string typed_part(const Message& message);

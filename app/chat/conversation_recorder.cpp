@@ -10,9 +10,6 @@
 namespace octavo {
 namespace {
 
-// The chat joins documents into one text, so they are one attachment here.
-constexpr const char* kDocumentName = "document";
-
 StoredMessage to_stored(const Message& message, int64_t parent_id) {
     StoredMessage stored;
     stored.parent_id = parent_id;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "app/chat/conversation.h"
 #include "app/text_file.h"
 #include "models/chat/tools.h"
 
@@ -38,16 +39,14 @@ Result<ToolCall> parse_call(const Json& json, size_t number) {
     return ToolCall{function["name"], *text};
 }
 
-// Where the documents at the start of the content end; 0 where the file does not say, or names no place between two
-// characters.
+// Where the documents at the start of a question end; 0 where the file does not say, or names a place where none does.
 size_t attached_bytes_of(const Json& json, const std::string& content) {
     const auto found = json.find("attached_bytes");
     if (found == json.end() || !found->is_number_unsigned()) return 0;
     const uint64_t bytes = found->get<uint64_t>();
     if (bytes > content.size()) return 0;
-    const bool inside_a_character =
-        bytes < content.size() && (static_cast<unsigned char>(content[bytes]) & 0xc0) == 0x80;
-    return inside_a_character ? 0 : static_cast<size_t>(bytes);
+    const std::string_view rest = std::string_view(content).substr(bytes);
+    return rest.empty() || rest.starts_with(kAfterDocument) ? static_cast<size_t>(bytes) : 0;
 }
 
 Result<Message> parse_message(const Json& json, size_t number) {
@@ -60,7 +59,7 @@ Result<Message> parse_message(const Json& json, size_t number) {
         return bad_messages(fmt::format("message {} has no text in 'content'", number));
     Message message = {
         .content = text("content"), .reasoning = text("reasoning_content"), .has_content = json["content"].is_string()};
-    message.attached_bytes = attached_bytes_of(json, message.content);
+    if (text("role") == "user") message.attached_bytes = attached_bytes_of(json, message.content);
     const Json calls = json.value("tool_calls", Json());
     if (!calls.is_null() && !calls.is_array())
         return bad_messages(fmt::format("message {} has 'tool_calls' that are no array", number));

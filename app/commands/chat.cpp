@@ -308,7 +308,7 @@ void add_saving_options(CLI::App& command, Options& options) {
     command
         .add_option("--resume", options.resume, "Go on with a saved conversation ('octavo conversations' lists them)")
         ->type_name("ID")
-        ->check(whole_number(1, INT64_MAX))
+        ->transform(whole_number(1, INT64_MAX))
         ->group(group);
     add_store_option(command, options.store)->group(group);
 }

@@ -234,7 +234,7 @@ RunCommand add_conversations_command(CLI::App& command) {
     const auto add_ids = [&](CLI::App* sub, bool required) {
         sub->add_option("ID", options->ids, "Number of a conversation, as 'list' shows it")
             ->required(required)
-            ->check(whole_number(1, INT64_MAX));
+            ->transform(whole_number(1, INT64_MAX));
     };
 
     add("list", "All conversations, newest first (the default)", list)

@@ -82,14 +82,14 @@ std::string table(const FidelityReport& report) {
     return text;
 }
 
-// One sentence for each row that says nothing of its scheme.
+// For each row that says nothing of its scheme.
 std::string warnings(const FidelityReport& report) {
     std::string text;
     for (const FidelityRow& row : report.rows) {
         if (!nothing_packed(row)) continue;
         text += fmt::format(
             "{} keeps the newest {} and the first {} tokens in FP16, and the text has {}: nothing of it was read "
-            "packed. Give a longer text or a smaller --kv-window.\n",
+            "packed; give a longer text, or a smaller --kv-window or --kv-sinks.\n",
             kv_scheme_name(row.kv.scheme), row.kv.window, row.kv.sinks, row.all.positions);
     }
     return text.empty() ? text : "\n" + text;
@@ -196,8 +196,8 @@ RunCommand add_fidelity_command(CLI::App& command) {
         ->type_name("SCHEME")
         ->capture_default_str();
     add_text_options(command, options->text);
-    command.add_option("--csv", options->csv, "Write the rows, with quarters of the text, as CSV")->type_name("FILE");
-    command.add_option("--dump", options->dump, "Write K and V of every layer (and the last queries) as .npy")
+    add_file_option(command, "--csv", options->csv, "Write the rows, with quarters of the text, as CSV");
+    add_file_option(command, "--dump", options->dump, "Write K and V of every layer (and the last queries) as .npy")
         ->type_name("DIR");
     add_channel_options(command, options->reference);
     add_testing_options(command, options->reference);

@@ -212,7 +212,7 @@ RunCommand add_recall_command(CLI::App& command) {
     add_text_choices(command, *options);
     add_threshold_options(command, *options);
     command.add_flag("--resume", options->resume, "Go on from the --json file of a run that was stopped");
-    command.add_option("--csv", options->csv, "Write every answer as CSV")->type_name("FILE");
+    add_file_option(command, "--csv", options->csv, "Write every answer as CSV");
     add_size_option(command, "--ctx", options->engine.context, "Context length in tokens (default: the model's)");
     command.add_option("--equalise", options->engine.equalise, "Scaling of channels: off, free or calibrated")
         ->type_name("E")

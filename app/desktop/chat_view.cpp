@@ -80,7 +80,7 @@ void ChatController::fill_composer(ComposerState& state) const {
     composer_.fill(state);
     const int64_t max_tokens = settings_.sampling.max_tokens;
     state.context_tokens = model_ ? settings_.cache.context_length : 0;
-    state.held_tokens = running_tokens() > 0 ? running_tokens() : held_tokens();
+    state.held_tokens = std::max(running_tokens(), held_tokens());
     state.reserve_tokens = max_tokens > 0 ? max_tokens : std::min(kUsualReply, state.context_tokens / 4);
     const std::optional<int64_t> tokens = composer_.tokens();
     if (!model_)

@@ -73,15 +73,7 @@ MessagePhase RunningReply::phase() const {
     return thinking_start_ms_ != 0 && thinking_end_ms_ == 0 ? MessagePhase::thinking : MessagePhase::writing;
 }
 
-int64_t RunningReply::held_tokens() const {
-    switch (progress_.phase) {
-        case GenerationPhase::queued: return 0;
-        case GenerationPhase::prefill: return progress_.processed_tokens;
-        case GenerationPhase::decode:
-        case GenerationPhase::finished: break;
-    }
-    return progress_.prompt_tokens + progress_.generated_tokens;
-}
+int64_t RunningReply::held_tokens() const { return progress_.processed_tokens + progress_.generated_tokens; }
 
 double RunningReply::thinking_seconds(int64_t now_ms) const {
     if (thinking_start_ms_ == 0) return 0;

@@ -4,10 +4,10 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "app/chat/conversation.h"
+
 namespace octavo {
 namespace {
-
-constexpr const char* kAfterDocument = "\n\n";
 
 // Children of each message in order; key 0: the first messages, and those whose parent is missing.
 using Children = std::unordered_map<int64_t, std::vector<const StoredMessage*>>;

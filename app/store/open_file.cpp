@@ -27,8 +27,11 @@ bool is_other_kind(const fs::path& file) {
     if (!fs::is_regular_file(file, ignored) || fs::file_size(file, ignored) == 0) return false;
     std::ifstream in(file, std::ios::binary);
     std::string start(magic.size(), ' ');
-    if (!in) return false;  // opening it says why
+    // What was said last may stand beside the file yet, its beginning included.
+    if (!in || fs::exists(with_suffix(file, "-wal"), ignored)) return false;
     in.read(start.data(), static_cast<std::streamsize>(start.size()));
+    start.resize(static_cast<size_t>(in.gcount()));
+    if (start.empty()) return false;  // opening it says why
     return start != magic && start.find_first_not_of('\0') != std::string::npos;
 }
 
@@ -36,12 +39,13 @@ bool is_other_kind(const fs::path& file) {
 Status check_owner(const Database& database) {
     const Result<int64_t> tables = database.value("SELECT count(*) FROM sqlite_schema WHERE type = 'table'");
     const Result<int64_t> ours =
-        database.value("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'conversations'");
+        database.value("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'reply_parts'");
     const Result<int64_t> version = schema_version(database);
     if (!tables || !ours || !version || *tables == 0 || (*ours > 0 && *version != 0)) return {};
-    return Error{ErrorKind::usage, fmt::format("{} is a database of another program, so it is left alone: name another "
-                                               "file.",
-                                               database.file().string())};
+    return Error{ErrorKind::usage,
+                 fmt::format("{} is a database of another program, so it is left alone and nothing is "
+                             "read or saved: name another file.",
+                             database.file().string())};
 }
 
 Status set_up(const Database& database) {
@@ -196,7 +200,8 @@ Result<OpenedFile> open_store_file(const StoreOptions& options) {
             options, {fmt::format("{} is a folder, so nothing is read or saved: name a file.", options.file.string())});
     if (options.named && is_other_kind(options.file))
         return open_in_memory(options,
-                              {fmt::format("{} is no file of conversations, so it is left alone: name another file.",
+                              {fmt::format("{} is no file of conversations, so it is left alone and nothing is "
+                                           "read or saved: name another file.",
                                            options.file.string())});
     if (options.read_only) return open_to_read(options, {});
     const fs::path folder = options.file.parent_path();

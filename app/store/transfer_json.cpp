@@ -215,7 +215,7 @@ Result<std::vector<StoredConversation>> from_message_file(std::string_view text)
         stored.role = message.role;
         stored.text = typed_part(message);
         if (message.attached_bytes > 0)
-            stored.attachments = {{"document", message.content.substr(0, message.attached_bytes)}};
+            stored.attachments = {{kDocumentName, message.content.substr(0, message.attached_bytes)}};
         stored.thinking = message.reasoning;
         conversation.messages.push_back(std::move(stored));
     }

@@ -104,6 +104,7 @@ TEST(Command, BadUsageIsTold) {
         {{"chat", "--resume", "0"}, "'0' is no whole number from 1 on"},
         {{"chat", "-p", "x", "--seed", "99999999999999999999"}, "99999999999999999999 is too large"},
         {{"conversations", "show", "99999999999999999999"}, "99999999999999999999 is too large"},
+        {{"chat", "--resume", "010"}, "no conversation 10"},
         {{"logits", "--ids", "1", "-o", "--json"}, "'--json' stands where a file is named"},
         {{"recall", "--lengths", "512", "--kv", "q4_0"}, "the shortest text has 512"},
         {{"tokenize"}, ""},

@@ -197,6 +197,7 @@ TEST_F(StoreOpen, AFileOfAnotherKindThatAPersonNamesIsLeftAlone) {
 
 TEST_F(StoreOpen, ADatabaseOfAnotherProgramIsLeftAlone) {
     for (const char* sql : {"CREATE TABLE bookmarks (url TEXT)", "CREATE TABLE conversations (who TEXT)",
+                            "CREATE TABLE conversations (who TEXT); PRAGMA user_version = 3",
                             "CREATE TABLE messages (text TEXT); PRAGMA user_version = 1"}) {
         SCOPED_TRACE(sql);
         fs::remove(file_);

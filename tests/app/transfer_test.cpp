@@ -116,11 +116,14 @@ TEST(Transfer, TheDocumentsOfAChatAreAttachmentsAgain) {
     ASSERT_EQ(message.attachments.size(), 1u);
     EXPECT_EQ(message.attachments[0].text, "A long report.");
     // A place that is none is not believed.
-    for (const char* place : {"99", "-1", "2", "\"1\""}) {
-        const auto wrong = conversations_from_json(
-            fmt::format(R"({{"messages": [{{"role": "user", "content": "Käse", "attached_bytes": {}}}]}})", place));
-        ASSERT_TRUE(wrong) << place;
-        EXPECT_EQ(wrong->at(0).messages.at(0).text, "Käse") << place;
+    for (const char* fields :
+         {R"("role": "user", "attached_bytes": 99)", R"("role": "user", "attached_bytes": -1)",
+          R"("role": "user", "attached_bytes": 2)", R"("role": "user", "attached_bytes": "1")",
+          R"("role": "user", "attached_bytes": 1)", R"("role": "assistant", "attached_bytes": 5)"}) {
+        const auto wrong =
+            conversations_from_json(fmt::format(R"({{"messages": [{{"content": "Käse", {}}}]}})", fields));
+        ASSERT_TRUE(wrong) << fields;
+        EXPECT_EQ(wrong->at(0).messages.at(0).text, "Käse") << fields;
     }
 }
 
