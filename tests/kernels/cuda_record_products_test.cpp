@@ -7,7 +7,7 @@
 #include "kernels/cuda/cuda.h"
 #include "kernels/random_weights.h"
 #include "tests/support/compare.h"
-#include "tests/support/inputs.h"
+#include "tests/support/device_arrays.h"
 
 namespace octavo::test {
 namespace {
@@ -17,14 +17,14 @@ constexpr int kHidden = 1024, kWidth = 512, kExperts = 8, kChosen = 3, kLayers =
 // A product, experts and a product, one after the other, each with the results of the one before.
 class Chain {
   public:
-    explicit Chain(Backend& backend) : backend_(backend) {
-        x_ = floats(kHidden, 1);
-        router_ = floats(kExperts, 2);
-        for (float** row : {&a_, &b_, &y_}) *row = floats(kHidden, 3);
+    explicit Chain(Backend& backend) : backend_(backend), arrays_(backend.memory()) {
+        x_ = arrays_.floats(kHidden, 1);
+        router_ = arrays_.floats(kExperts, 2);
+        for (float** row : {&a_, &b_, &y_}) *row = arrays_.floats(kHidden, 3);
         first_ = matrix(WeightType::q4_k, kHidden, kHidden, 4);
         last_ = matrix(WeightType::q8_0, kHidden, kHidden, 5);
         // Of each expert gate, up and down, one after the other.
-        std::byte* const experts = take(kExperts * kExpertBytes);
+        std::byte* const experts = arrays_.take(kExperts * kExpertBytes);
         for (uint64_t e = 0; e < kExperts; ++e) {
             std::byte* const at = experts + e * kExpertBytes;
             FfnMatrices ffn{{WeightType::q4_k, at, kWidth, kHidden},
@@ -54,16 +54,10 @@ class Chain {
 
     void renew(uint64_t seed) {
         for (float* row : {x_, router_}) {
-            const int count = row == x_ ? kHidden : kExperts;
-            const std::vector<float> values = make_input(InputFamily::gaussian, count, seed++);
-            backend_.memory().upload(row, values.data(), values.size() * sizeof(float));
+            arrays_.fill(row, row == x_ ? kHidden : kExperts, seed++);
         }
     }
-    std::vector<float> results() const {
-        std::vector<float> values(kHidden);
-        backend_.memory().download(values.data(), y_, values.size() * sizeof(float));
-        return values;
-    }
+    std::vector<float> results() const { return arrays_.values(y_, kHidden); }
 
   private:
     static constexpr int64_t kWideBytes = int64_t{kWidth} * kHidden / 256 * 144;
@@ -73,18 +67,6 @@ class Chain {
         const MatmulTarget target{w, y, w.rows, false};
         backend_.matmul(x, 1, {&target, 1});
     }
-    std::byte* take(int64_t bytes) {
-        Result<Buffer> buffer = backend_.memory().allocate(static_cast<size_t>(bytes), "a test");
-        EXPECT_TRUE(buffer);
-        buffers_.push_back(std::move(*buffer));
-        return buffers_.back().data();
-    }
-    float* floats(int64_t count, uint64_t seed) {
-        const std::vector<float> values = make_input(InputFamily::gaussian, count, seed);
-        std::byte* const to = take(count * 4);
-        backend_.memory().upload(to, values.data(), values.size() * sizeof(float));
-        return reinterpret_cast<float*>(to);
-    }
     void fill(const Matrix& w, uint64_t seed) {
         std::vector<std::byte> bytes(static_cast<size_t>(w.bytes()));
         fill_random_weights(w.type, w.rows * w.row_blocks(), 0.05f, seed, bytes.data());
@@ -92,13 +74,13 @@ class Chain {
     }
     Matrix matrix(WeightType type, int64_t rows, int64_t cols, uint64_t seed) {
         Matrix w{type, nullptr, rows, cols};
-        w.data = take(w.bytes());
+        w.data = arrays_.take(w.bytes());
         fill(w, seed);
         return w;
     }
 
     Backend& backend_;
-    std::vector<Buffer> buffers_;
+    DeviceArrays arrays_;
     Matrix first_, last_;
     std::vector<FfnMatrices> experts_;
     float *x_, *router_, *a_, *b_, *y_;

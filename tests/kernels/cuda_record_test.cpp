@@ -5,7 +5,7 @@
 #include "kernels/cuda/cuda.h"
 #include "kernels/kv_format.h"
 #include "tests/support/compare.h"
-#include "tests/support/inputs.h"
+#include "tests/support/device_arrays.h"
 
 namespace octavo::test {
 namespace {
@@ -16,7 +16,7 @@ constexpr int kPast = 5000, kPasses = 40;  // two groups of 32 cells are complet
 // Layers that attend one after the other, the queries of each the results of the one before.
 class Layers {
   public:
-    Layers(Backend& backend, KvFormat k, KvFormat v) : backend_(backend) {
+    Layers(Backend& backend, KvFormat k, KvFormat v) : backend_(backend), arrays_(backend.memory()) {
         constexpr int64_t kRow = kKvHeads * kDim;
         const bool raw = kv_format_spec(v).raw();
         for (KvView& view : views_) {
@@ -29,14 +29,14 @@ class Layers {
             view.overlay.window = 128;
             for (f16_bits** part :
                  {&view.overlay.sink_k, &view.overlay.sink_v, &view.overlay.ring_k, &view.overlay.ring_v}) {
-                *part = reinterpret_cast<f16_bits*>(take(128 * kRow * 2));
+                *part = reinterpret_cast<f16_bits*>(arrays_.take(128 * kRow * 2));
             }
         }
-        k_ = floats(kPast * kRow, 1);
-        v_ = floats(kPast * kRow, 2);
-        q_ = floats(kHeads * kDim, 3);
-        gate_ = floats(kHeads * kDim * 2, 4);
-        for (float*& out : outs_) out = floats(kHeads * kDim, 5);
+        k_ = arrays_.floats(kPast * kRow, 1);
+        v_ = arrays_.floats(kPast * kRow, 2);
+        q_ = arrays_.floats(kHeads * kDim, 3);
+        gate_ = arrays_.floats(kHeads * kDim * 2, 4);
+        for (float*& out : outs_) out = arrays_.floats(kHeads * kDim, 5);
         for (const KvView& view : views_) store(view, 0, kPast);
     }
 
@@ -49,50 +49,30 @@ class Layers {
 
     // Other keys and values for the next pass, and the last layer's results.
     void renew(uint64_t seed) {
-        for (float* rows : {k_, v_}) {
-            const std::vector<float> values = make_input(InputFamily::gaussian, kKvHeads * kDim, seed++);
-            backend_.memory().upload(rows, values.data(), values.size() * sizeof(float));
-        }
+        for (float* rows : {k_, v_}) arrays_.fill(rows, kKvHeads * kDim, seed++);
     }
-    std::vector<float> results() const {
-        std::vector<float> values(kHeads * kDim);
-        backend_.memory().download(values.data(), outs_[kLayers - 1], values.size() * sizeof(float));
-        return values;
-    }
+    std::vector<float> results() const { return arrays_.values(outs_[kLayers - 1], kHeads * kDim); }
 
   private:
     void store(const KvView& view, int64_t first, int count) {
         (void)backend_.kv_store({view, first, count, k_, v_});
         backend_.kv_overlay({view, first, count, k_, v_});
     }
-    std::byte* take(int64_t bytes) {
-        if (bytes == 0) return nullptr;
-        Result<Buffer> buffer = backend_.memory().allocate(static_cast<size_t>(bytes), "a test");
-        EXPECT_TRUE(buffer);
-        buffers_.push_back(std::move(*buffer));
-        return buffers_.back().data();
-    }
-    float* floats(int64_t count, uint64_t seed) {
-        const std::vector<float> values = make_input(InputFamily::gaussian, count, seed);
-        std::byte* const to = take(count * 4);
-        backend_.memory().upload(to, values.data(), values.size() * sizeof(float));
-        return reinterpret_cast<float*>(to);
-    }
     KvSide side(KvFormat format) {
         const int64_t rows = (kPast + kPasses + kKvGroupCells) * kKvHeads;
         KvSide result;
         result.format = format;
         result.rotate = kv_format_spec(format).rotates;
-        result.payload = take(rows * kv_payload_bytes_per_row(format, kDim));
-        result.scales = take(rows * kv_scale_bytes_per_row(format, kDim));
+        result.payload = arrays_.take(rows * kv_payload_bytes_per_row(format, kDim));
+        result.scales = arrays_.take(rows * kv_scale_bytes_per_row(format, kDim));
         if (kv_format_spec(format).per_channel()) {
-            result.open = reinterpret_cast<f16_bits*>(take(kKvGroupCells * kKvHeads * kDim * 2));
+            result.open = reinterpret_cast<f16_bits*>(arrays_.take(kKvGroupCells * kKvHeads * kDim * 2));
         }
         return result;
     }
 
     Backend& backend_;
-    std::vector<Buffer> buffers_;
+    DeviceArrays arrays_;
     KvView views_[kLayers];
     float *k_, *v_, *q_, *gate_;
     float* outs_[kLayers];

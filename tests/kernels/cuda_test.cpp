@@ -278,6 +278,15 @@ class AttentionCase {
     Values k_, v_, q_, gate_;
 };
 
+void expect_near_reference(AttentionCase test_case, Backend& reference, Backend& cuda) {
+    KvMemory memory(test_case.memory_shape());
+    test_case.fill(reference, memory);
+    const Values want = test_case.attend(reference, memory);
+    const Values got = test_case.attend(cuda, memory);
+    EXPECT_TRUE(within(got, want, 1.5e-2 * largest(want), {{"value", std::ssize(want)}}));
+    EXPECT_LE(relative_error(got, want), 5e-3);
+}
+
 constexpr Shape kShapes[] = {
     {0, 1, 4, 0, 0, 0},         {31, 1, 16, 4, 16, 0},     {300, 1, 16, 0, 0, 0},   {415, 1, 6, 40, 100, 350},
     {700, 1, 16, 64, 128, 0},   {95, 3, 4, 5, 33, 0},      {100, 40, 4, 20, 50, 0}, {0, 70, 2, 0, 20, 0},
@@ -294,13 +303,7 @@ TEST_F(CudaTest, AttentionOfEveryPairOfFormats) {
                 if (!kind && i != seed % std::size(kShapes)) continue;
                 const Shape& shape = kShapes[i];
                 SCOPED_TRACE(testing::Message() << "k " << k.name << ", v " << v.name << ", shape " << i);
-                AttentionCase test_case(shape, k.format, v.format, seed);
-                KvMemory memory(test_case.memory_shape());
-                test_case.fill(*reference_, memory);
-                const Values want = test_case.attend(*reference_, memory);
-                const Values got = test_case.attend(*cuda_, memory);
-                EXPECT_TRUE(within(got, want, 1.5e-2 * largest(want), {{"value", std::ssize(want)}}));
-                EXPECT_LE(relative_error(got, want), 5e-3);
+                expect_near_reference({shape, k.format, v.format, seed}, *reference_, *cuda_);
             }
             ++seed;
         }
@@ -316,13 +319,7 @@ TEST_F(CudaTest, AttentionOfALongPast) {
                              Pair{KvFormat::q6_0, KvFormat::q6_0}, Pair{KvFormat::q4_0, KvFormat::q4_0},
                              Pair{KvFormat::q2c, KvFormat::q4_0}}) {
         SCOPED_TRACE(testing::Message() << kv_format_spec(pair.k).name << ", " << kv_format_spec(pair.v).name);
-        AttentionCase test_case({40000, 1, 4, 64, 128, 0}, pair.k, pair.v, 7);
-        KvMemory memory(test_case.memory_shape());
-        test_case.fill(*reference_, memory);
-        const Values want = test_case.attend(*reference_, memory);
-        const Values got = test_case.attend(*cuda_, memory);
-        EXPECT_TRUE(within(got, want, 1.5e-2 * largest(want), {{"value", std::ssize(want)}}));
-        EXPECT_LE(relative_error(got, want), 5e-3);
+        expect_near_reference({{40000, 1, 4, 64, 128, 0}, pair.k, pair.v, 7}, *reference_, *cuda_);
     }
 }
 
