@@ -46,8 +46,6 @@ class ConversationKeeper {
 
 // Between the documents of a message, and before what was typed.
 inline constexpr std::string_view kAfterDocument = "\n\n";
-// A chat joins documents into one text, so they are one attachment where it is stored.
-inline constexpr const char* kDocumentName = "document";
 
 // What a person typed in a message, without the documents before it.
 std::string typed_part(const Message& message);

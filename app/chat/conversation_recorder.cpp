@@ -8,20 +8,6 @@
 #include "app/store/reply_figures.h"
 
 namespace octavo {
-namespace {
-
-StoredMessage to_stored(const Message& message, int64_t parent_id) {
-    StoredMessage stored;
-    stored.parent_id = parent_id;
-    stored.role = message.role;
-    stored.text = typed_part(message);
-    stored.thinking = message.reasoning;
-    if (message.attached_bytes > 0)
-        stored.attachments = {{kDocumentName, message.content.substr(0, message.attached_bytes)}};
-    return stored;
-}
-
-}  // namespace
 
 Result<std::vector<Message>> ConversationRecorder::resume(int64_t conversation_id) {
     const Result<StoredConversation> whole =
@@ -83,7 +69,7 @@ Status ConversationRecorder::keep_system_prompt(const std::string& text) {
 }
 
 Status ConversationRecorder::keep_message(const Message& message) {
-    const StoredMessage stored = to_stored(message, kept_.empty() ? 0 : kept_.back().id);
+    const StoredMessage stored = stored_message(message, kept_.empty() ? 0 : kept_.back().id);
     const Result<int64_t> id =
         store_->ask([&](Store& store) { return store.add_message(conversation_id_, stored); }).get();
     if (!id) return id.error();

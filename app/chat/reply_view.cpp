@@ -98,8 +98,8 @@ void ReplyView::end(const GenerationReport& report, bool saved) {
     for (const ToolCall& call : report.calls) result(fmt::format("tool call: {} {}\n", call.name, call.arguments));
     if (report.stop == StopReason::cancelled)
         say(!report.ids.empty() ? "stopped"
-            : saved ? "stopped before the reply: the message was taken back; the saved conversation keeps it"
-                    : "stopped before the reply: the message was taken back");
+                                : fmt::format("stopped before the reply: the message was taken back{}",
+                                              saved ? "; the saved conversation keeps it" : ""));
     else if (report.stop == StopReason::max_tokens)
         say(fmt::format("stopped at {} tokens, as -n says", report.ids.size()));
     if (!report.note.empty()) say(report.note, false);

@@ -41,7 +41,10 @@ struct Row {
 };
 
 // What was not measured is 0 in a report; a person sees no figure there, and a program null.
-nlohmann::json figure_json(double value) { return value > 0 ? nlohmann::json(value) : nlohmann::json(); }
+template <class Number>
+nlohmann::json figure_json(Number value) {
+    return value > 0 ? nlohmann::json(value) : nlohmann::json();
+}
 
 nlohmann::json run_json(const Row& row, const KvShape& shape) {
     return {{"scheme", kv_scheme_name(row.kv.scheme)},
@@ -51,8 +54,7 @@ nlohmann::json run_json(const Row& row, const KvShape& shape) {
             {"depth", row.depth},
             {"prefill_tokens_per_s", figure_json(row.speed.prefill_tokens_per_s)},
             {"decode_tokens_per_s", figure_json(row.speed.decode_tokens_per_s)},
-            {"bytes_per_decoded_token",
-             row.speed.bytes_per_token > 0 ? nlohmann::json(row.speed.bytes_per_token) : nlohmann::json()},
+            {"bytes_per_decoded_token", figure_json(row.speed.bytes_per_token)},
             {"gb_per_s", figure_json(row.speed.gb_per_s)},
             {"bandwidth_share", figure_json(row.memory_share)},
             {"same_size_bandwidth_share", figure_json(row.reads_share)}};

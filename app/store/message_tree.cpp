@@ -68,6 +68,17 @@ Message prompt_message(const StoredMessage& message, std::string_view model) {
     return prompt;
 }
 
+StoredMessage stored_message(const Message& message, int64_t parent_id) {
+    StoredMessage stored;
+    stored.parent_id = parent_id;
+    stored.role = message.role;
+    stored.text = typed_part(message);
+    stored.thinking = message.reasoning;
+    if (message.attached_bytes > 0)
+        stored.attachments = {{"document", message.content.substr(0, message.attached_bytes)}};
+    return stored;
+}
+
 std::vector<const StoredMessage*> messages_for_prompt(const StoredConversation& conversation) {
     std::vector<const StoredMessage*> messages = shown_messages(conversation);
     std::erase_if(messages, [](const StoredMessage* message) {

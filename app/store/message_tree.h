@@ -28,4 +28,7 @@ std::vector<Message> prompt_messages(const StoredConversation& conversation, std
 // that is not the one that wrote it: they are left out then.
 Message prompt_message(const StoredMessage& message, std::string_view model);
 
+// The way back, for a message of a chat, whose documents are joined into one text: one attachment. Without an id.
+StoredMessage stored_message(const Message& message, int64_t parent_id);
+
 }  // namespace octavo

@@ -35,6 +35,11 @@ bool is_other_kind(const fs::path& file) {
     return start != magic && start.find_first_not_of('\0') != std::string::npos;
 }
 
+std::string left_alone(const fs::path& file, const char* what) {
+    return fmt::format("{} is {}, so it is left alone and nothing is read or saved: name another file.", file.string(),
+                       what);
+}
+
 // Refuses databases of other programs, before anything in them is changed. What is damaged passes.
 Status check_owner(const Database& database) {
     const Result<int64_t> tables = database.value("SELECT count(*) FROM sqlite_schema WHERE type = 'table'");
@@ -42,10 +47,7 @@ Status check_owner(const Database& database) {
         database.value("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'reply_parts'");
     const Result<int64_t> version = schema_version(database);
     if (!tables || !ours || !version || *tables == 0 || (*ours > 0 && *version != 0)) return {};
-    return Error{ErrorKind::usage,
-                 fmt::format("{} is a database of another program, so it is left alone and nothing is "
-                             "read or saved: name another file.",
-                             database.file().string())};
+    return Error{ErrorKind::usage, left_alone(database.file(), "a database of another program")};
 }
 
 Status set_up(const Database& database) {
@@ -199,10 +201,7 @@ Result<OpenedFile> open_store_file(const StoreOptions& options) {
         return open_in_memory(
             options, {fmt::format("{} is a folder, so nothing is read or saved: name a file.", options.file.string())});
     if (options.named && is_other_kind(options.file))
-        return open_in_memory(options,
-                              {fmt::format("{} is no file of conversations, so it is left alone and nothing is "
-                                           "read or saved: name another file.",
-                                           options.file.string())});
+        return open_in_memory(options, {left_alone(options.file, "no file of conversations")});
     if (options.read_only) return open_to_read(options, {});
     const fs::path folder = options.file.parent_path();
     if (!folder.empty() && fs::create_directories(folder, ignored))

@@ -6,8 +6,8 @@
 #include <optional>
 #include <unordered_set>
 
-#include "app/chat/conversation.h"
 #include "app/chat/message_file.h"
+#include "app/store/message_tree.h"
 #include "app/store/reply_figures.h"
 #include "app/store/title.h"
 #include "app/store/transfer.h"
@@ -209,14 +209,8 @@ Result<std::vector<StoredConversation>> from_message_file(std::string_view text)
             conversation.settings.set_text("system_prompt", message.content);
             continue;
         }
-        StoredMessage stored;
-        stored.parent_id = static_cast<int64_t>(conversation.messages.size());
+        StoredMessage stored = stored_message(message, static_cast<int64_t>(conversation.messages.size()));
         stored.id = stored.parent_id + 1;
-        stored.role = message.role;
-        stored.text = typed_part(message);
-        if (message.attached_bytes > 0)
-            stored.attachments = {{kDocumentName, message.content.substr(0, message.attached_bytes)}};
-        stored.thinking = message.reasoning;
         conversation.messages.push_back(std::move(stored));
     }
     conversation.summary.title = title_of(conversation);
