@@ -43,23 +43,24 @@ __device__ inline void attend_unpacked(const Source& k, const Source& v, int64_t
     float s[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
     if (16 * warp < kPieceCells) {
         float sums[4] = {};
-        plain_scores<k_bf16>(reinterpret_cast<const uint8_t*>(tile), 2 * kTilePitch, 16 * warp, shared.q[0], sums);
+        const f16_bits* row = tile + (16 * warp + lane % 16) * kTilePitch + lane / 16 * 8;
+        plain_scores<k_bf16>(PaddedRow{shared_address(row)}, shared.q[0], sums);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             if (attended(first + 16 * warp + lane / 4 + i / 2 * 8)) s[i] = sums[i];
         }
     }
-    meet(s, state, o, shared);  // the keys have been read
-    if (16 * warp < kPieceCells) weigh(s, v_bf16, state, 0, shared);
+    if (__syncthreads_or(is_above(s, state) ? 1 : 0) != 0) raise(s, state, o, shared);  // the keys have been read
+    if (16 * warp < kPieceCells) add(weigh(s, v_bf16, state, 0, shared), state);
     if (!kTogether) fill(std::integral_constant<KvFormat, vf>(), v, values);
     __syncthreads();
-    const auto* rows = reinterpret_cast<const uint8_t*>(values);
 #pragma unroll
     for (int cell = 0; cell < kPieceCells; cell += 32) {
         uint32_t weights[4];
         weights_of(shared, 0, cell, weights);
-        plain_values<v_bf16>(rows, 2 * kTilePitch, cell, 64 * warp, weights, o);
-        plain_values<v_bf16>(rows, 2 * kTilePitch, cell + 16, 64 * warp, weights + 2, o);
+        const f16_bits* row = values + (cell + plain_row()) * kTilePitch + 64 * warp + lane / 8 % 2 * 8;
+        plain_values<v_bf16>(PaddedRow{shared_address(row)}, weights, o);
+        plain_values<v_bf16>(PaddedRow{shared_address(row + 16 * kTilePitch)}, weights + 2, o);
     }
     __syncthreads();
 }
@@ -112,24 +113,25 @@ __device__ inline void load_queries(const float* q, int queries, bool bf16, Shar
 // A split's tiles that are streamed, and its pieces of the others, which are counted without them. A piece takes as
 // long as `piece_tiles` streamed tiles. Few splits are used where there is little to do.
 struct Share {
-    TileRange bulk, others;
+    Deal bulk;
+    TileRange others;
 };
+// Of `tiles` that are dealt out to `places`, one after the other, how many come to `place`.
+__device__ inline int dealt(int tiles, int places, int place) { return max(0, tiles - place + places - 1) / places; }
 __device__ inline Share share_of(int others, TileRange bulk, int most_splits, int least_tiles, int piece_tiles) {
     const int split = blockIdx.x;
     const int streamed = bulk.end - bulk.first;
     const int splits = max(1, min(most_splits, streamed / least_tiles + others));
-    if (split >= splits) return {{0, 0}, {0, 0}};
-    // The first `more` splits have one piece more than the rest, and less of the bulk.
+    if (split >= splits) return {};
     const int each = others / splits;
-    const int more = others % splits;
-    const int equal = splits - more;
-    const int for_more = max(0, more * (streamed - piece_tiles * equal) / splits);
-    const auto start = [&](int s) {
-        if (s <= more) return bulk.first + (more == 0 ? 0 : for_more * s / more);
-        return bulk.first + for_more + (streamed - for_more) * (s - more) / equal;
-    };
+    const int more = others % splits;  // the first splits have one piece more than the rest
+    const int fewer = splits - more;
+    const int early_tiles = min(streamed, piece_tiles * fewer);
+    const int early = split < more ? 0 : dealt(early_tiles, fewer, split - more);
+    const int later = dealt(streamed - early_tiles, splits, split);
     const int first_other = split * each + min(split, more);
-    return {{start(split), start(split + 1)}, {first_other, first_other + each + (split < more ? 1 : 0)}};
+    return {{bulk.first + split - more, fewer, bulk.first + early_tiles + split, splits, early, early + later},
+            {first_other, first_other + each + (split < more ? 1 : 0)}};
 }
 
 // Of a multiprocessor, as far as registers go: as many as the tiles of large GPUs' shared memory allow.
@@ -150,7 +152,7 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
     constexpr auto vf = static_cast<KvFormat>(v_format);
     using Sizes = Layout<kf, vf>;
     constexpr int kCells = Sizes::kCells;
-    extern __shared__ __align__(16) uint8_t tiles[];
+    extern __shared__ __align__(128) uint8_t tiles[];
     __shared__ Shared<kCells> shared;
     auto& tables = *reinterpret_cast<Tables*>(tiles + Sizes::kUnpacked);
 
@@ -168,9 +170,8 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
     const TileRange to_stream = Sizes::kStreams ? bulk : TileRange{0, 0};
     const int pieces = Sizes::kPieces * (count - (to_stream.end - to_stream.first));
     const Share share = share_of(pieces, to_stream, op.splits, Sizes::kLeastTiles, Sizes::kPieceTiles);
-    const int first = share.bulk.first;
-    const int streamed = share.bulk.end - first;
-    if (streamed + share.others.end == share.others.first) {
+    const bool has_others = share.others.first < share.others.end;
+    if (share.bulk.count == 0 && !has_others) {
         await_previous();
         if (threadIdx.x < queries) op.softmax[(row0 + threadIdx.x) * op.splits + blockIdx.x] = {-INFINITY, 0};
         return;
@@ -178,7 +179,6 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
 
     const bool k_bf16 = kf == KvFormat::bf16 || (kf == kAnyFormat && op.cache.k.format == KvFormat::bf16);
     const bool v_bf16 = vf == KvFormat::bf16 || (vf == kAnyFormat && op.cache.v.format == KvFormat::bf16);
-    const bool has_others = share.others.first < share.others.end;
     Softmax state = {{-INFINITY, -INFINITY}, {0, 0}};
     float o[value_fragments(vf)][4] = {};
     const auto attend_others = [&] {
@@ -215,19 +215,22 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
         reorder<Sizes::kOrder>(o, reinterpret_cast<float*>(tiles));
     };
     if constexpr (Sizes::kStreams) {
-        Stream<kf, vf> stream(op, kv_head, first, streamed, tiles);
+        Stream<kf, vf> stream(op, kv_head, share.bulk, tiles);
         // Cells that the pass itself stores are there once the kernels before have ended; others already are.
         const int64_t settled = first_cell / kKvGroupCells * kKvGroupCells;
-        const bool early = !has_others && int64_t{first + min(streamed, kStages)} * kCells <= settled;
+        const bool early = !has_others && int64_t{share.bulk.tile(0) + 1} * kCells <= settled;
         if (lets_next_start_early(kf, vf)) let_next_start();
-        if (early) stream.begin_first();
+        if (early) stream.start();  // the keys alone: more would keep what other kernels read from arriving
         await_previous();
         if (has_others) {
             load_queries<KvFormat::f16>(op.q + row0 * kRowDim, queries, k_bf16, shared, [] {});
             attend_others();
         }
-        if (streamed > 0) {
-            load_queries<kf>(op.q + row0 * kRowDim, queries, k_bf16, shared, [&] { stream.start(early ? 1 : 0); });
+        if (share.bulk.count > 0) {
+            const auto start = [&] {
+                if (!early) stream.start();
+            };
+            load_queries<kf>(op.q + row0 * kRowDim, queries, k_bf16, shared, start);
             stream.attend(shared, state, o);
         }
     } else {

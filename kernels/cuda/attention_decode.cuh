@@ -74,21 +74,29 @@ struct Softmax {
     float sum[2];      // of this lane's cells
 };
 
-// Weights may be relative to a largest score of before, as long as none becomes larger than FP16 holds well. Called by
-// all threads, which meet here; brings `o` to the new largest score where there is one.
-template <int count, int cells, int fragments>
-__device__ inline void meet(const float (&s)[count], Softmax& state, float (&o)[fragments][4], Shared<cells>& shared) {
-    constexpr float kMargin = 8;
-    float most[2] = {s[0], s[1]};
+// Weights may be relative to a largest score of before, as long as none becomes larger than FP16 holds well. If any
+// thread's scores are above that, all threads come to raise the largest one, and `o` with it.
+template <int count>
+__device__ inline float2 most_of(const float (&s)[count]) {
+    float2 most = {s[0], s[1]};
 #pragma unroll
-    for (int i = 2; i < count; ++i) most[i % 2] = fmaxf(most[i % 2], s[i]);
-    const bool above = most[0] > state.largest[0] + kMargin || most[1] > state.largest[1] + kMargin;
-    if (__syncthreads_or(above ? 1 : 0) == 0) return;
+    for (int i = 2; i < count; i += 2) most = {fmaxf(most.x, s[i]), fmaxf(most.y, s[i + 1])};
+    return most;
+}
+template <int count>
+__device__ inline bool is_above(const float (&s)[count], const Softmax& state) {
+    constexpr float kMargin = 8;
+    const float2 most = most_of(s);
+    return most.x > state.largest[0] + kMargin || most.y > state.largest[1] + kMargin;
+}
+template <int count, int cells, int fragments>
+__device__ inline void raise(const float (&s)[count], Softmax& state, float (&o)[fragments][4], Shared<cells>& shared) {
+    const float2 most = most_of(s);
     const int lane = threadIdx.x % kWarp;
     const int t = lane % 4;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-        float found = most[i];
+        float found = i == 0 ? most.x : most.y;
 #pragma unroll
         for (int offset = 4; offset < kWarp; offset *= 2) {
             found = fmaxf(found, __shfl_xor_sync(kAllLanes, found, offset));
@@ -110,23 +118,27 @@ __device__ inline void meet(const float (&s)[count], Softmax& state, float (&o)[
     __syncthreads();  // before anybody's next
 }
 
-// Scores of the warp's cells, 16 or 32, become weights in shared memory: [cell][query].
+// Scores of the warp's cells, 16 or 32, become weights in shared memory: [cell][query]. Returns their sums.
 template <int count, int cells>
-__device__ inline void weigh(const float (&s)[count], bool bf16, Softmax& state, int buffer, Shared<cells>& shared) {
+__device__ inline float2 weigh(const float (&s)[count], bool bf16, const Softmax& state, int buffer,
+                               Shared<cells>& shared) {
     const int lane = threadIdx.x % kWarp;
     const int cell0 = threadIdx.x / kWarp * 4 * count;
     float w[count];
+    float sums[2] = {0, 0};
 #pragma unroll
     for (int i = 0; i < count; ++i) {
         w[i] = s[i] == -INFINITY ? 0.0f : exp2_fast(s[i] - state.largest[i % 2]);
-        state.sum[i % 2] += w[i];
+        sums[i % 2] += w[i];
     }
 #pragma unroll
     for (int i = 0; i < count / 2; ++i) {
         const uint32_t pair = bf16 ? pack_bf16(w[2 * i], w[2 * i + 1]) : pack_f16(w[2 * i], w[2 * i + 1]);
         *reinterpret_cast<uint32_t*>(&shared.weights[buffer][cell0 + 8 * i + lane / 4][2 * (lane % 4)]) = pair;
     }
+    return {sums[0], sums[1]};
 }
+__device__ inline void add(float2 sums, Softmax& state) { state.sum[0] += sums.x, state.sum[1] += sums.y; }
 
 template <int cells>
 __device__ inline void weights_of(const Shared<cells>& shared, int buffer, int cell0, uint32_t (&weights)[4]) {
@@ -136,27 +148,32 @@ __device__ inline void weights_of(const Shared<cells>& shared, int buffer, int c
 
 // ---- the bulk ----
 
-// Tiles [first, first + count) on their way through the ring.
+// The tiles of the bulk that a split takes. They are dealt out in rounds, one to each split, so that all blocks
+// together read the cache from its front to its end. Splits that have a piece more than others sit out the `early`
+// rounds.
+struct Deal {
+    int first, step;  // of the early rounds
+    int later, later_step;
+    int early;  // tiles
+    int count;
+
+    __device__ int tile(int i) const { return i < early ? first + i * step : later + (i - early) * later_step; }
+};
+
+// These on their way through the ring.
 template <KvFormat kf, KvFormat vf>
 class Stream {
   public:
     static constexpr int kCells = Layout<kf, vf>::kCells;
 
-    __device__ Stream(const SplitAttention& op, int kv_head, int first, int count, uint8_t* ring)
-        : count_(count),
+    __device__ Stream(const SplitAttention& op, int kv_head, const Deal& deal, uint8_t* ring)
+        : deal_(deal),
           ring_(ring),
-          k_(BulkRows(op.cache, op.cache.k, kv_head), int64_t{first} * kCells),
-          v_(BulkRows(op.cache, op.cache.v, kv_head), int64_t{first} * kCells) {}
+          k_(BulkRows(op.cache, op.cache.k, kv_head)),
+          v_(BulkRows(op.cache, op.cache.v, kv_head)) {}
 
-    // The first keys alone: more would keep what other kernels read from arriving.
-    __device__ void begin_first() { begin(0); }
-    // From group `first` of the copies on.
-    __device__ void start(int first) {
-#pragma unroll
-        for (int i = 0; i < kStages; ++i) {
-            if (i >= first) begin(i);
-        }
-    }
+    // The first keys.
+    __device__ void start() { begin(0); }
 
     template <int fragments>
     __device__ void attend(Shared<kCells>& shared, Softmax& state, float (&o)[fragments][4]) {
@@ -166,36 +183,45 @@ class Stream {
         const bool has_cells = cell0 < kCells;
         uint32_t bias[2] = {};
         if constexpr (has_key_bias(kf)) bias_fragment(shared.bias[lane / 4], bias);
-        // Step i: scores of tile i, values of the tile before.
-        for (int i = 0; i <= count_; ++i) {
-            wait_copies<kStages - 1>();
-            __syncthreads();  // copies of all threads are there, weights too
-            float s[kScores] = {};
-            if (i < count_ && has_cells) packed_scores<kf, kCells>(k_tile(i), cell0, shared.q[0], bias, s);
-            if (i > 0) {
+        // Step i: scores of tile i, which become weights at once, and values of the tile before. Whether its weights
+        // may stay is known at the barrier.
+        float s[kScores];
 #pragma unroll
-                for (int cell = 0; cell < kCells; cell += 32) {
-                    uint32_t weights[4];
-                    weights_of(shared, i % 2, cell, weights);
-                    packed_values<vf, kCells>(v_tile(i - 1), cell, warp, weights, o);
-                }
+        for (float& score : s) score = -INFINITY;  // of a warp without cells
+        float2 sums = {0, 0};
+        bool above = false;
+        for (int i = 0; i <= deal_.count; ++i) {
+            wait_copies<0>();
+            if (__syncthreads_or(above ? 1 : 0) != 0) {  // copies of all threads are there, weights too
+                raise(s, state, o, shared);
+                if (has_cells) sums = weigh(s, kBf16, state, i % 2, shared);
+                __syncthreads();
             }
-            if (i == count_) break;
-            if (!has_cells) {
+            add(sums, state);
+            begin(i + 1);  // where all have read
+            above = false;
+            sums = {0, 0};
+            if (i < deal_.count && has_cells) {
 #pragma unroll
-                for (float& score : s) score = -INFINITY;
+                for (float& score : s) score = 0;
+                packed_scores<kf, kCells>(k_tile(i), cell0, shared.q[0], bias, s);
+                above = is_above(s, state);
+                sums = weigh(s, kBf16, state, (i + 1) % 2, shared);
             }
-            meet(s, state, o, shared);
-            begin(i + kStages);  // where all have read
-            if (has_cells) weigh(s, has_bf16_weights(vf), state, (i + 1) % 2, shared);
+            if (i == 0) continue;
+#pragma unroll
+            for (int cell = 0; cell < kCells; cell += 32) {
+                uint32_t weights[4];
+                weights_of(shared, i % 2, cell, weights);
+                packed_values<vf, kCells>(v_tile(i - 1), cell, warp, weights, o);
+            }
         }
         take_bias<vf>(o);
-        wait_copies<0>();
-        __syncthreads();
     }
 
   private:
     static constexpr int kScores = packed_score_count(kf);
+    static constexpr bool kBf16 = has_bf16_weights(vf);
     using K = PackedTile<kf, kCells>;
     using V = PackedTile<vf, kCells>;
 
@@ -203,12 +229,12 @@ class Stream {
     __device__ uint8_t* v_tile(int i) const { return ring_ + kStages * K::kBytes + i % kStages * V::kBytes; }
     // Group i of copies: keys of tile i, values of the tile before.
     __device__ void begin(int i) {
-        if (i < count_) k_.begin(k_tile(i));
-        if (i > 0 && i <= count_) v_.begin(v_tile(i - 1));
+        if (i < deal_.count) k_.begin(deal_.tile(i), k_tile(i));
+        if (i > 0 && i <= deal_.count) v_.begin(deal_.tile(i - 1), v_tile(i - 1));
         end_copies();
     }
 
-    int count_;
+    Deal deal_;
     uint8_t* ring_;
     TileCopies<kf, kCells, kThreads> k_;
     TileCopies<vf, kCells, kThreads> v_;

@@ -26,68 +26,89 @@ struct BulkRows {
           scale_step(int64_t{cache.kv_heads} * side.scale_count) {}
 };
 
-// `cells` cells. Rows have their eight scales behind them, which also keeps eight rows out of each other's banks;
-// groups of q2c (codes, then scales) follow each other.
+// `cells` cells, from a multiple of 128 bytes on: all rows, then (q6_0) their two high bits, then all scales; see
+// `swizzled`. Groups of q2c lie as in the pools.
 template <KvFormat f, int cells>
 struct PackedTile {
     static constexpr bool kChannels = f == KvFormat::q2c;
     static constexpr int kUnits = kChannels ? cells / kKvGroupCells : cells;  // rows or groups
-    static constexpr int kPayload = kChannels ? kRowDim * 8 : kRowDim / 32 * 4 * words_of_32(f);
+    // Bytes of a unit.
+    static constexpr int kTops = f == KvFormat::q6_0 ? kRowDim / 4 : 0;
+    static constexpr int kRow = kChannels ? kRowDim * 8 : kRowDim / 32 * 4 * words_of_32(f) - kTops;
     static constexpr int kScales = kChannels ? kRowDim * 2 : is_plain(f) ? 0 : kRowDim / 32 * 2;
-    static constexpr int kPitch = is_plain(f) ? kPayload + 16 : kPayload + kScales;
-    static constexpr int kBytes = kUnits * kPitch;
+    static constexpr int kTopsAt = kUnits * kRow;
+    static constexpr int kScalesAt = kTopsAt + kUnits * kTops;
+    static constexpr int kBytes = kScalesAt + kUnits * kScales;
+    static_assert(kBytes % 128 == 0);
+
+    __device__ static constexpr int row_at(int row, int chunk) {
+        return kChannels ? row * kRow + chunk * 16 : swizzled<kRow / 16>(row, chunk);
+    }
+    __device__ static constexpr int tops_at(int row, int chunk) {
+        return kTopsAt + swizzled < kTops == 0 ? 4 : kTops / 16 > (row, chunk);
+    }
+    __device__ static constexpr int scales_at(int row) { return kScalesAt + row * kScales; }
 };
 
-// Brings tile after tile, the bulk of a KV head, into shared memory, by all `threads` of the block.
+// Brings tiles, of the bulk of a KV head, into shared memory, by all `threads` of the block.
 template <KvFormat f, int cells, int threads>
 class TileCopies {
   public:
-    __device__ TileCopies(const BulkRows& from, int64_t first_cell)
-        : row_step_(static_cast<uint32_t>(kTogether * from.payload_step)),
+    __device__ explicit TileCopies(const BulkRows& from)
+        : payload_(from.payload + unit() * from.payload_step + chunk() * 16),
+          row_step_(static_cast<uint32_t>(kTogether * from.payload_step)),
           scale_step_(static_cast<uint32_t>(Tile::kUnits * from.scale_step)) {
         asm volatile("" : "+r"(row_step_), "+r"(scale_step_));  // kept: worked out again they would take longer
-        const int64_t unit0 = first_cell / (Tile::kChannels ? kKvGroupCells : 1);
-        payload_ = from.payload + (unit0 + unit()) * from.payload_step + thread() % kChunks * 16 - tile_step();
+        if constexpr (Tile::kTops > 0) {
+            tops_ = from.payload + thread() / kTopChunks * from.payload_step + Tile::kRow + thread() % kTopChunks * 16;
+        }
         if constexpr (kScaleChunks > 0) {
-            scales_ = from.scales + (unit0 + thread() / kScaleChunks) * from.scale_step + thread() % kScaleChunks * 8 -
-                      scale_step_;
+            scales_ = from.scales + thread() / kScaleChunks * from.scale_step + thread() % kScaleChunks * 8;
         }
     }
 
-    // Begins the next.
-    __device__ void begin(uint8_t* tile) {
-        payload_ += tile_step();  // not behind the copies, which may not have read it yet
-        if (threads == kTogether * kChunks || thread() < kTogether * kChunks) {
-            uint8_t* const to = tile + unit() * Tile::kPitch + thread() % kChunks * 16;
-            const uint8_t* from = payload_;
+    // Begins with tile `index` of the cache.
+    __device__ void begin(uint32_t index, uint8_t* tile) {
+        const uint64_t before = uint64_t{index} * (row_step_ * (Tile::kUnits / kTogether));
+        const int to = Tile::row_at(unit(), chunk());
 #pragma unroll
-            for (int i = 0; i < Tile::kUnits; i += kTogether) {
-                copy_16(to + i * Tile::kPitch, from);
-                from += row_step_;
+        for (int i = 0; i < Tile::kUnits / kTogether; ++i) {
+            constexpr int kTurn = Tile::kChannels ? 0 : kTogether % 8 * 16;
+            copy_16(tile + i * kTogether * Tile::kRow + (to ^ (i % 2 * kTurn)), payload_ + before + i * row_step_);
+        }
+        if constexpr (Tile::kTops > 0) {
+            constexpr int kRows = threads / kTopChunks;
+            static_assert(kRows % 16 == 0 && Tile::kUnits % kRows == 0 && kRows % kTogether == 0);
+            const int tops_to = Tile::tops_at(thread() / kTopChunks, thread() % kTopChunks);
+#pragma unroll
+            for (int i = 0; i < Tile::kUnits / kRows; ++i) {
+                copy_16(tile + i * kRows * Tile::kTops + tops_to, tops_ + before + i * (kRows / kTogether) * row_step_);
             }
         }
         if constexpr (kScaleChunks > 0) {
             static_assert(Tile::kUnits * kScaleChunks <= threads);
-            scales_ += scale_step_;
             if (thread() < Tile::kUnits * kScaleChunks) {
-                copy_16(tile + thread() / kScaleChunks * Tile::kPitch + Tile::kPayload + thread() % kScaleChunks * 16,
-                        scales_);
+                copy_16(tile + Tile::kScalesAt + thread() * 16, scales_ + uint64_t{index} * scale_step_);
             }
         }
     }
 
   private:
     using Tile = PackedTile<f, cells>;
-    static constexpr int kChunks = Tile::kPayload / 16;
+    static constexpr int kChunks = Tile::kRow / 16;
+    static constexpr int kTopChunks = Tile::kTops / 16;
     static constexpr int kScaleChunks = Tile::kScales / 16;
-    static constexpr int kTogether = static_cast<int>(std::bit_floor(threads / unsigned{kChunks}));  // rows or groups
-    static_assert(kTogether > 0 && Tile::kUnits % kTogether == 0);
+    static constexpr int kTogether = threads / kChunks;  // rows or groups that the threads copy at once
+    // See `begin`: the turn of a row by its number modulo 8.
+    static_assert(kTogether > 0 && Tile::kUnits % kTogether == 0 && threads % kChunks == 0);
+    static_assert(Tile::kChannels || kTogether % 4 == 0);
 
     __device__ static int thread() { return static_cast<int>(threadIdx.x); }
     __device__ static int unit() { return thread() / kChunks; }
-    __device__ int64_t tile_step() const { return int64_t{row_step_} * (Tile::kUnits / kTogether); }
+    __device__ static int chunk() { return thread() % kChunks; }
 
     const uint8_t* payload_;
+    const uint8_t* tops_ = nullptr;
     const f16_bits* scales_ = nullptr;
     uint32_t row_step_;
     uint32_t scale_step_;

@@ -61,16 +61,17 @@ __device__ inline void row_scores(const uint8_t* tile, int cell0, const f16_bits
     const int lane = threadIdx.x % kWarp;
     const int g = lane / 4;
     const int t = lane % 4;
-    const uint8_t* matrix = tile + (cell0 + lane % 16) * Tile::kPitch + lane / 16 * 16;
-    const uint8_t* row = tile + (cell0 + g) * Tile::kPitch;
-    constexpr int kHigh = 8 * Tile::kPitch;  // to the row of cell g + 8
+    const SwizzledRow matrix{shared_address(tile) + Tile::row_at(cell0 + lane % 16, lane / 16)};
+    const uint8_t* scales_of = tile + Tile::scales_at(cell0 + g);
+    const int tops_of = f == KvFormat::q6_0 ? Tile::tops_at(cell0 + g, 0) : 0;
+    const int high_tops_of = f == KvFormat::q6_0 ? Tile::tops_at(cell0 + g + 8, 0) : 0;
     const auto word_at = [](const uint8_t* at) { return *reinterpret_cast<const uint32_t*>(at); };
 #pragma unroll
     for (int pair = 0; pair < 4; ++pair) {  // of blocks
-        const __half2 scales = as_half2(word_at(row + Tile::kPayload + 4 * pair));
-        const __half2 high_scales = as_half2(word_at(row + kHigh + Tile::kPayload + 4 * pair));
+        const __half2 scales = as_half2(word_at(scales_of + 4 * pair));
+        const __half2 high_scales = as_half2(word_at(scales_of + 8 * Tile::kScales + 4 * pair));
         uint32_t words[4];  // of cells g and g + 8, q8_0: 16 dimensions, and the next 16; else a block, and the next
-        if constexpr (f != KvFormat::q8_0) load_matrices<false>(matrix + 32 * pair, words);
+        if constexpr (f != KvFormat::q8_0) load_matrices<false>(matrix(2 * pair), words);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int block = 2 * pair + half;
@@ -78,7 +79,7 @@ __device__ inline void row_scores(const uint8_t* tile, int cell0, const f16_bits
             query_fragments(q, block, b);
             float sums[4];
             if constexpr (f == KvFormat::q8_0) {
-                load_matrices<false>(matrix + 32 * block, words);
+                load_matrices<false>(matrix(2 * block), words);
                 const auto fragment = [&](int step, uint32_t(&a)[4]) {
                     a[0] = biased_bytes(words[2 * step], 0), a[1] = biased_bytes(words[2 * step + 1], 0);
                     a[2] = biased_bytes(words[2 * step], 1), a[3] = biased_bytes(words[2 * step + 1], 1);
@@ -91,9 +92,9 @@ __device__ inline void row_scores(const uint8_t* tile, int cell0, const f16_bits
             } else {
                 uint32_t low[4], high[4];
                 if constexpr (f == KvFormat::q6_0) {
-                    const uint8_t* tops = row + kRowDim / 2 + 8 * block + 2 * t;
-                    const uint32_t of_low = *reinterpret_cast<const uint16_t*>(tops);
-                    const uint32_t of_high = *reinterpret_cast<const uint16_t*>(tops + kHigh);
+                    const uint8_t* tops = tile + 8 * half + 2 * t;
+                    const uint32_t of_low = *reinterpret_cast<const uint16_t*>(tops + (tops_of ^ (16 * pair)));
+                    const uint32_t of_high = *reinterpret_cast<const uint16_t*>(tops + (high_tops_of ^ (16 * pair)));
                     biased_six(words[2 * half], __byte_perm(of_low, 0, 0x4140), low);
                     biased_six(words[2 * half + 1], __byte_perm(of_high, 0, 0x4140), high);
                 } else {
@@ -111,19 +112,17 @@ __device__ inline void row_scores(const uint8_t* tile, int cell0, const f16_bits
             s[3] = fmaf(high_scale, sums[3], s[3]);
         }
     }
-    const uint32_t two = word_at(row + Tile::kPayload + 4 * t);  // blocks 2t and 2t + 1
-    const uint32_t two_high = word_at(row + kHigh + Tile::kPayload + 4 * t);
+    const uint32_t two = word_at(scales_of + 4 * t);  // blocks 2t and 2t + 1
+    const uint32_t two_high = word_at(scales_of + 8 * Tile::kScales + 4 * t);
     float added[4];
     product_f16(added, {two, two_high, two, two_high}, bias[0], bias[1]);
 #pragma unroll
     for (int i = 0; i < 4; ++i) s[i] = fmaf(kBiasUnit, added[i], s[i]);
 }
 
-// Plain numbers; `pitch` bytes from row to row.
-template <bool bf16>
-__device__ inline void plain_scores(const uint8_t* tile, int pitch, int cell0, const f16_bits* q, float (&s)[4]) {
-    const int lane = threadIdx.x % kWarp;
-    const uint8_t* matrix = tile + (cell0 + lane % 16) * pitch + lane / 16 * 16;
+// Plain numbers; `matrix`: chunk lane / 16 of row lane % 16.
+template <bool bf16, class Row>
+__device__ inline void plain_scores(const Row& matrix, const f16_bits* q, float (&s)[4]) {
     float sums[2][4] = {};  // two chains of products, half as long
 #pragma unroll 4
     for (int pair = 0; pair < 8; ++pair) {
@@ -132,7 +131,7 @@ __device__ inline void plain_scores(const uint8_t* tile, int pitch, int cell0, c
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             uint32_t keys[4];
-            load_matrices<false>(matrix + 64 * pair + 32 * i, keys);
+            load_matrices<false>(matrix(4 * pair + 2 * i), keys);
             mma_pair<bf16>(sums[i], keys, b[2 * i], b[2 * i + 1]);
         }
     }
@@ -168,9 +167,9 @@ __device__ inline void channel_scores(const uint8_t* tile, int cell0, const f16_
     const unsigned byte = lane / 4 / 4;
     const uint32_t bytes = byte | (byte + 4) << 4 | (byte + 2) << 8 | (byte + 6) << 12;
     const unsigned turn = 2 * (lane / 4 % 4) - 4;  // modulo 32: brings the code of cell g to bit 4 of its byte
-    const uint8_t* group = tile + cell0 / kKvGroupCells * Tile::kPitch;
-    const auto* codes = reinterpret_cast<const uint4*>(group + 4 * 8 * t);  // of channels 4t, 4t + 1
-    const uint8_t* scales = group + Tile::kPayload + 4 * 2 * t;
+    const int group = cell0 / kKvGroupCells;
+    const auto* codes = reinterpret_cast<const uint4*>(tile + Tile::row_at(group, 2 * t));  // of channels 4t, 4t + 1
+    const uint8_t* scales = tile + Tile::scales_at(group) + 4 * 2 * t;
 #pragma unroll 2
     for (int pair = 0; pair < 8; ++pair) {
         uint32_t b[4];
@@ -202,7 +201,9 @@ template <KvFormat f, int cells>
 __device__ inline void packed_scores(const uint8_t* tile, int cell0, const f16_bits* q, const uint32_t (&bias)[2],
                                      float (&s)[packed_score_count(f)]) {
     if constexpr (is_plain(f)) {
-        plain_scores<f == KvFormat::bf16>(tile, PackedTile<f, cells>::kPitch, cell0, q, s);
+        const int lane = threadIdx.x % kWarp;
+        const int at = PackedTile<f, cells>::row_at(cell0 + lane % 16, lane / 16);
+        plain_scores<f == KvFormat::bf16>(SwizzledRow{shared_address(tile) + at}, q, s);
     } else if constexpr (f == KvFormat::q2c) {
         channel_scores<cells>(tile, cell0, q, s);
     } else {

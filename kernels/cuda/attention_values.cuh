@@ -41,16 +41,18 @@ __device__ inline int value_dimension(KvFormat f, int m, int g, int i) {
     return 32 * (m / 2) + 4 * g + 2 * (m % 2) + i;
 }
 
-// Plain numbers of 16 cells; `weights`: their B fragment. `dims`: the warp's first dimension.
-template <bool bf16, int fragments>
-__device__ inline void plain_values(const uint8_t* tile, int pitch, int cell0, int dims, const uint32_t* weights,
-                                    float (&o)[fragments][4]) {
+// Plain numbers of 16 cells; `weights`: their B fragment. `matrix`: of row plain_row() the chunk that the warp's
+// dimensions begin with, or the next one (lane / 8 % 2).
+__device__ inline int plain_row() {
     const int lane = threadIdx.x % kWarp;
-    const uint8_t* matrix = tile + (cell0 + lane / 16 * 8 + lane % 8) * pitch + 2 * dims + lane / 8 % 2 * 16;
+    return lane / 16 * 8 + lane % 8;
+}
+template <bool bf16, class Row, int fragments>
+__device__ inline void plain_values(const Row& matrix, const uint32_t* weights, float (&o)[fragments][4]) {
 #pragma unroll
     for (int m = 0; m < 4; ++m) {
         uint32_t fragment[4];
-        load_matrices<true>(matrix + 32 * m, fragment);
+        load_matrices<true>(matrix(2 * m), fragment);
         mma_pair<bf16>(o[m], fragment, weights[0], weights[1]);
     }
 }
@@ -70,9 +72,9 @@ __device__ inline void row_values(const uint8_t* tile, int cell0, int warp, cons
     const int lane = threadIdx.x % kWarp;
     const int g = lane / 4;
     const int t = lane % 4;
-    const uint8_t* row = tile + (cell0 + lane) * Tile::kPitch;
+    const int row = cell0 + lane;
     uint32_t scales[4];  // of block g, of cells 8m + 2t and one more
-    load_matrices<true>(row + Tile::kPayload, scales);
+    load_matrices<true>(tile + Tile::scales_at(row), scales);
     if constexpr (kBiased) {
 #pragma unroll
         for (uint32_t& pair : scales) {
@@ -81,13 +83,14 @@ __device__ inline void row_values(const uint8_t* tile, int cell0, int warp, cons
         }
     }
     uint32_t tops[4] = {};
-    if constexpr (f == KvFormat::q6_0) load_matrices<true>(row + kRowDim / 2 + 16 * warp, tops);
+    if constexpr (f == KvFormat::q6_0) load_matrices<true>(tile + Tile::tops_at(row, warp), tops);
     constexpr int kFragments = f == KvFormat::q8_0 ? 1 : 2;  // of 16 dimensions, from an ldmatrix
+    const SwizzledRow matrix{shared_address(tile) + Tile::row_at(row, warp * 4 / kFragments)};
 #pragma unroll
     for (int part = 0; part < 4 / kFragments; ++part) {
         const int block = part * kFragments / 2;
         uint32_t words[4];
-        load_matrices<true>(row + 16 * (warp * 4 / kFragments + part), words);
+        load_matrices<true>(matrix(part), words);
         uint32_t scale[4];
 #pragma unroll
         for (int m = 0; m < 4; ++m) scale[m] = __shfl_sync(kAllLanes, scales[m], 4 * (2 * warp + block) + t);
@@ -142,9 +145,12 @@ template <KvFormat f, int cells, int fragments>
 __device__ inline void packed_values(const uint8_t* tile, int cell0, int warp, const uint32_t (&weights)[4],
                                      float (&o)[fragments][4]) {
     if constexpr (is_plain(f)) {
-        constexpr int kPitch = PackedTile<f, cells>::kPitch;
-        plain_values<f == KvFormat::bf16>(tile, kPitch, cell0, 64 * warp, weights, o);
-        plain_values<f == KvFormat::bf16>(tile, kPitch, cell0 + 16, 64 * warp, weights + 2, o);
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const int chunk = 8 * warp + static_cast<int>(threadIdx.x) / 8 % 2;
+            const int at = PackedTile<f, cells>::row_at(cell0 + 16 * i + plain_row(), chunk);
+            plain_values<f == KvFormat::bf16>(SwizzledRow{shared_address(tile) + at}, weights + 2 * i, o);
+        }
     } else {
         row_values<f, cells>(tile, cell0, warp, weights, o);
     }

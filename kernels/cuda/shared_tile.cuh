@@ -42,21 +42,45 @@ __device__ inline void wait_copies() {
 #endif
 }
 
+// Rows of `chunks` times 16 bytes (a power of two, at least 4) that follow each other from a multiple of 128 bytes on:
+// how far from there chunk `chunk` of row `row` lies. Eight rows that follow each other have any chunk of theirs in
+// eight different groups of banks, without gaps between rows: those would make copies of 128 bytes cross 128-byte lines
+// of shared memory, which brings half as many sectors more from the L2 cache (see GPU.md).
+template <int chunks>
+__device__ inline constexpr int swizzled(int row, int chunk) {
+    constexpr int kRowsOfLine = chunks < 8 ? 8 / chunks : 1;
+    return ((row * chunks + chunk) ^ (row / kRowsOfLine % 8)) * 16;
+}
+// Rows' addresses in shared memory, as lanes give them to load_matrices: of chunks that are `chunk` further on, where
+// the first one's number has none of its bits.
+struct SwizzledRow {
+    uint32_t address;
+    __device__ uint32_t operator()(int chunk) const { return (address ^ (chunk % 8 * 16)) + chunk / 8 * 128; }
+};
+struct PaddedRow {
+    uint32_t address;
+    __device__ uint32_t operator()(int chunk) const { return address + chunk * 16; }
+};
+
 // Four matrices; lane l gives the address of row l % 8 of matrix l / 8. Lane (g = l / 4, t = l % 4) gets, of each, the
 // numbers 2t and 2t + 1 of row g; `transposed`: number g of the rows 2t and 2t + 1.
 template <bool transposed>
-__device__ inline void load_matrices(const void* row, uint32_t (&to)[4]) {
+__device__ inline void load_matrices(uint32_t row, uint32_t (&to)[4]) {
     if constexpr (transposed) {
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                      : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(shared_address(row))
+                     : "r"(row)
                      : "memory");
     } else {
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
                      : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                     : "r"(shared_address(row))
+                     : "r"(row)
                      : "memory");
     }
+}
+template <bool transposed>
+__device__ inline void load_matrices(const void* row, uint32_t (&to)[4]) {
+    load_matrices<transposed>(shared_address(row), to);
 }
 
 }  // namespace octavo::cuda
