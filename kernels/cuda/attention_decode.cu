@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
         const int64_t settled = first_cell / kKvGroupCells * kKvGroupCells;
         const bool early = !has_others && int64_t{share.bulk.tile(0) + 1} * kCells <= settled;
         if (lets_next_start_early(kf, vf)) let_next_start();
-        if (early) stream.start();  // the keys alone: more would keep what other kernels read from arriving
+        if (early) stream.begin_first();
         await_previous();
         if (has_others) {
             load_queries<KvFormat::f16>(op.q + row0 * kRowDim, queries, k_bf16, shared, [] {});
@@ -228,7 +228,8 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
         }
         if (share.bulk.count > 0) {
             const auto start = [&] {
-                if (!early) stream.start();
+                if (!early) stream.begin_first();
+                stream.begin_rest();
             };
             load_queries<kf>(op.q + row0 * kRowDim, queries, k_bf16, shared, start);
             stream.attend(shared, state, o);

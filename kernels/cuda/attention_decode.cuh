@@ -22,10 +22,11 @@ constexpr int kStages = 2;        // tiles of K and of V in shared memory at onc
 constexpr int kLeastCells = 128;  // to a split of the bulk: a split's sums are to be read again
 constexpr int kPieceCost = 256;   // streamed cells that take as long as an unpacked piece
 
-// Four warps' cells; plain rows are long, so that fewer will do, and groups of q2c are as they are.
+// Four warps' cells, or two warps' where rows are long: so that three blocks find room on a multiprocessor. Groups of
+// q2c are as they are.
 constexpr int tile_cells(KvFormat kf, KvFormat vf) {
     if (kf == KvFormat::q2c) return kWarps * kKvGroupCells;
-    return is_plain(kf) || is_plain(vf) ? 32 : 64;
+    return is_plain(kf) || is_plain(vf) || (kf == KvFormat::q8_0 && vf == KvFormat::q8_0) ? 32 : 64;
 }
 
 constexpr bool streams(KvFormat kf, KvFormat vf) {
@@ -172,8 +173,10 @@ class Stream {
           k_(BulkRows(op.cache, op.cache.k, kv_head)),
           v_(BulkRows(op.cache, op.cache.v, kv_head)) {}
 
-    // The first keys.
-    __device__ void start() { begin(0); }
+    // The first keys alone: more would keep what other kernels read from arriving.
+    __device__ void begin_first() { begin(0); }
+    // The others that there is room for.
+    __device__ void begin_rest() { begin(1); }
 
     template <int fragments>
     __device__ void attend(Shared<kCells>& shared, Softmax& state, float (&o)[fragments][4]) {
@@ -191,14 +194,18 @@ class Stream {
         float2 sums = {0, 0};
         bool above = false;
         for (int i = 0; i <= deal_.count; ++i) {
-            wait_copies<0>();
+            if (i == 0) {
+                wait_copies<1>();
+            } else {
+                wait_copies<0>();
+            }
             if (__syncthreads_or(above ? 1 : 0) != 0) {  // copies of all threads are there, weights too
                 raise(s, state, o, shared);
                 if (has_cells) sums = weigh(s, kBf16, state, i % 2, shared);
                 __syncthreads();
             }
             add(sums, state);
-            begin(i + 1);  // where all have read
+            if (i > 0) begin(i + 1);  // where all have read
             above = false;
             sums = {0, 0};
             if (i < deal_.count && has_cells) {
