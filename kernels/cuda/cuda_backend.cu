@@ -68,8 +68,10 @@ Status CudaBackend::start(const CudaOptions& options) {
     prepare_prefill_attention();
     prepare_chunked();
     prepare_gemm();
-    prepare_int8_products();
-    prepare_int8_experts();
+    shared_memory_ = {static_cast<int>(properties.sharedMemPerMultiprocessor),
+                      static_cast<int>(properties.sharedMemPerBlockOptin)};
+    prepare_int8_products(shared_memory_);
+    prepare_int8_experts(shared_memory_);
     float32_ = options.float32;
     // Code for an older GPU may run here: what it lacks counts.
     compute_capability_ = std::min(10 * properties.major + properties.minor, attributes.ptxVersion);
@@ -94,6 +96,14 @@ CudaBackend::~CudaBackend() {
     scratch_ = Buffer();
     flags_ = Buffer();
     if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
+}
+
+FewTokensWays CudaBackend::few_tokens_ways() const {
+    return {.multiprocessors = multiprocessors_,
+            .shared_memory = shared_memory_,
+            .float32 = float32_,
+            .tensor_cores = !float32_ && compute_capability_ >= 80,
+            .early = early()};
 }
 
 void CudaBackend::start_on_host(const std::function<void()>& work) { host_calls_.begin(work, recording_); }

@@ -23,9 +23,12 @@
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/cuda_memory.h"
 #include "kernels/cuda/host_calls.h"
+#include "kernels/cuda/shared_memory.h"
 #include "kernels/upload_stream.h"
 
 namespace octavo::cuda {
+
+struct FewTokensWays;
 
 class CudaBackend final : public Backend, public UploadsAhead {
   public:
@@ -98,6 +101,7 @@ class CudaBackend final : public Backend, public UploadsAhead {
     // has no way to wait, on any device. Not outside of records: there the kernel before may be the one that writes the
     // position.
     bool early() const { return recording_ && compute_capability_ >= 90; }
+    FewTokensWays few_tokens_ways() const;
     void launch(const Record& record);
     void drop_records();
 
@@ -105,6 +109,7 @@ class CudaBackend final : public Backend, public UploadsAhead {
     bool float32_ = false;
     int compute_capability_ = 0;  // that the code was made for; 89 is 8.9
     int multiprocessors_ = 0;
+    SharedMemory shared_memory_;
     cudaStream_t stream_ = nullptr;
     CudaMemory memory_;
     HostCalls host_calls_;

@@ -1,6 +1,7 @@
 // Products of one to four tokens, each weight row read once: what their kernels share.
 #pragma once
 
+#include "kernels/cuda/shared_memory.h"
 #include "kernels/cuda/weights.cuh"
 
 namespace octavo::cuda {
@@ -42,6 +43,7 @@ inline int64_t share_out(FewTokens& op, int rows) {
 
 struct FewTokensWays {
     int multiprocessors;
+    SharedMemory shared_memory;
     bool float32;       // throughout
     bool tensor_cores;  // may be used, with 16-bit factors
     bool early;         // kernels may start while the one before still runs
@@ -49,7 +51,7 @@ struct FewTokensWays {
 
 // int8_products.cu; matrices and inputs that int8_rows reads.
 void run_int8_products(const FewTokens& op, const FewTokensWays& ways, cudaStream_t stream);
-void prepare_int8_products();  // once, before anything else
-void prepare_int8_experts();   // moe_int8.cu, likewise
+void prepare_int8_products(const SharedMemory& memory);  // once, before anything else
+void prepare_int8_experts(const SharedMemory& memory);   // moe_int8.cu, likewise
 
 }  // namespace octavo::cuda

@@ -89,12 +89,13 @@ void run(const FewTokens& few, const FewTokensWays& ways, cudaStream_t stream) {
     Products op = {few, {}, 0};
     DeviceMatrix matrices[kMaxTargets];
     for (int i = 0; i < few.count; ++i) matrices[i] = few.targets[i].w;
-    op.columns = divide_columns(std::span(matrices, static_cast<size_t>(few.count)), kStagedInputs / tokens,
-                                [](const Columns& columns) { return block_bytes(columns, tokens); });
+    op.columns =
+        divide_columns(ways.shared_memory, std::span(matrices, static_cast<size_t>(few.count)), kStagedInputs / tokens,
+                       [](const Columns& columns) { return block_bytes(columns, tokens); });
     op.groups = static_cast<int>(share_out(op.few, op.columns.rows));
     const int bytes = block_bytes(op.columns, tokens);
     const int at_once =
-        std::clamp(shared_memory().of_multiprocessor / (bytes + kReservedOfBlock), 1, blocks_at_once(tokens));
+        std::clamp(ways.shared_memory.of_multiprocessor / (bytes + kReservedOfBlock), 1, blocks_at_once(tokens));
     const int blocks = std::min(ceil_div(op.groups, kWarps), ways.multiprocessors * at_once);
     launch(products_kernel<tokens>, dim3(static_cast<unsigned>(blocks)), kWarps * kWarp, bytes, stream, ways.early, op);
 }
@@ -107,10 +108,9 @@ void run_int8_products(const FewTokens& op, const FewTokensWays& ways, cudaStrea
     run<4>(op, ways, stream);
 }
 
-void prepare_int8_products() {
-    const int most = shared_memory().of_block;
+void prepare_int8_products(const SharedMemory& memory) {
     const auto allow = [&](auto kernel) {
-        (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+        (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, memory.of_block);
     };
     allow(products_kernel<1>);
     allow(products_kernel<2>);

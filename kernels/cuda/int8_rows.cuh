@@ -12,6 +12,7 @@
 #include <span>
 
 #include "kernels/cuda/int8_weights.cuh"
+#include "kernels/cuda/shared_memory.h"
 #include "kernels/cuda/shared_tile.cuh"
 #include "kernels/cuda/weights.cuh"
 
@@ -313,18 +314,6 @@ __device__ inline void run_steps(int rounds, unsigned char* stages, const Column
 
 // ---- shapes ----
 
-struct SharedMemory {
-    int of_multiprocessor;
-    int of_block;  // at most
-};
-inline SharedMemory shared_memory() {
-    SharedMemory memory = {};
-    int device = 0;
-    (void)cudaGetDevice(&device);
-    (void)cudaDeviceGetAttribute(&memory.of_multiprocessor, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
-    (void)cudaDeviceGetAttribute(&memory.of_block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    return memory;
-}
 inline constexpr int kBlocks = 3;              // of a multiprocessor, where its shared memory holds them
 inline constexpr int kReservedOfBlock = 1024;  // of shared memory
 
@@ -332,8 +321,8 @@ inline constexpr int kReservedOfBlock = 1024;  // of shared memory
 // is too large by itself, fewer rows to a warp. `inputs`: columns of a token that are staged at most, where that is a
 // piece or more.
 template <class BlockBytes>
-Columns divide_columns(std::span<const DeviceMatrix> matrices, int inputs, BlockBytes&& block_bytes) {
-    const SharedMemory memory = shared_memory();
+Columns divide_columns(const SharedMemory& memory, std::span<const DeviceMatrix> matrices, int inputs,
+                       BlockBytes&& block_bytes) {
     const int room = memory.of_multiprocessor / kBlocks - kReservedOfBlock;
     Columns columns = {};
     for (const DeviceMatrix& w : matrices) columns.all = std::max(columns.all, static_cast<int>(w.cols));

@@ -163,8 +163,7 @@ void few_products(const float* x, int tokens, std::span<const MatmulTarget> targ
 void CudaBackend::matmul(const float* x, int tokens, std::span<const MatmulTarget> targets) {
     if (targets.empty()) return;
     if (tokens <= kFewTokens) {
-        few_products(x, tokens, targets, {multiprocessors_, float32_, !float32_ && compute_capability_ >= 80, early()},
-                     stream_);
+        few_products(x, tokens, targets, few_tokens_ways(), stream_);
         return launched();
     }
     const int64_t cols = targets.front().w.cols;

@@ -310,8 +310,7 @@ void CudaBackend::moe(const Moe& op) {
     const Scratch parts(sized, base);
     const auto compute = [&](const Moe& part, const Blocks& run) {
         if (op.tokens <= kFewTokens) {
-            const bool tensor_cores = !float32_ && compute_capability_ >= 80;
-            few_tokens(part, run, parts, {multiprocessors_, float32_, tensor_cores, early()}, stream_);
+            few_tokens(part, run, parts, few_tokens_ways(), stream_);
         } else {
             many_tokens(part, run, parts, float32_, stream_);
         }

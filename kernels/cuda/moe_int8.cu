@@ -151,27 +151,27 @@ std::vector<DeviceMatrix> matrices_of(const FewTokensMoe& op, std::initializer_l
     return matrices;
 }
 
-void run_gate_up(Experts& op, bool early, cudaStream_t stream) {
+void run_gate_up(Experts& op, const FewTokensWays& ways, cudaStream_t stream) {
     const FewTokensMoe& moe = op.moe;
-    op.gate_up = divide_columns(matrices_of(moe, {kGate, kUp}), kStagedInputs, gate_up_bytes);
+    op.gate_up = divide_columns(ways.shared_memory, matrices_of(moe, {kGate, kUp}), kStagedInputs, gate_up_bytes);
     const int64_t rows = kGateUpRounds * kPairs * op.gate_up.rows;
     const dim3 grid(static_cast<unsigned>(ceil_div(moe.inner_width(), rows)), static_cast<unsigned>(moe.slots()),
                     static_cast<unsigned>(moe.tokens));
-    launch(gate_up_kernel, grid, kGateUpWarps * kWarp, gate_up_bytes(op.gate_up), stream, early, op);
+    launch(gate_up_kernel, grid, kGateUpWarps * kWarp, gate_up_bytes(op.gate_up), stream, ways.early, op);
 }
 
-void run_down(Experts& op, bool early, cudaStream_t stream) {
+void run_down(Experts& op, const FewTokensWays& ways, cudaStream_t stream) {
     const FewTokensMoe& moe = op.moe;
     int warps = std::min(kDownWarps, moe.slots());
     const auto block_bytes = [&](const Columns& columns) {
         const int results = moe.slots() * down_rounds(columns) * columns.rows;
         return warps * down_warp_bytes(columns) + results * static_cast<int>(sizeof(float));
     };
-    op.down = divide_columns(matrices_of(moe, {kDown}), 0, block_bytes);
-    while (warps > 1 && block_bytes(op.down) > shared_memory().of_block) --warps;
+    op.down = divide_columns(ways.shared_memory, matrices_of(moe, {kDown}), 0, block_bytes);
+    while (warps > 1 && block_bytes(op.down) > ways.shared_memory.of_block) --warps;
     const dim3 grid(static_cast<unsigned>(ceil_div(moe.hidden, down_rounds(op.down) * op.down.rows)),
                     static_cast<unsigned>(moe.tokens));
-    launch(down_kernel, grid, warps * kWarp, block_bytes(op.down), stream, early, op);
+    launch(down_kernel, grid, warps * kWarp, block_bytes(op.down), stream, ways.early, op);
 }
 
 }  // namespace
@@ -182,14 +182,16 @@ bool int8_reads(const Blocks& blocks) {
 
 void run_int8_experts(const FewTokensMoe& op, const FewTokensWays& ways, cudaStream_t stream) {
     Experts experts = {op, {}, {}};
-    run_gate_up(experts, ways.early, stream);
-    run_down(experts, ways.early, stream);
+    run_gate_up(experts, ways, stream);
+    run_down(experts, ways, stream);
 }
 
-void prepare_int8_experts() {
-    const int most = shared_memory().of_block;
-    (void)cudaFuncSetAttribute(gate_up_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most - 1024);
-    (void)cudaFuncSetAttribute(down_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most);
+void prepare_int8_experts(const SharedMemory& memory) {
+    const auto allow = [](auto kernel, int bytes) {
+        (void)cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    };
+    allow(gate_up_kernel, memory.of_block - 1024);  // which has some of its own
+    allow(down_kernel, memory.of_block);
 }
 
 }  // namespace octavo::cuda
