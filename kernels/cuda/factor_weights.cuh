@@ -8,7 +8,7 @@
 //   eights(source, column, f)   the columns [column, column + 8) of the chunk and those 32 further on
 //
 // BF16, F16, FP8 and NVFP4 numbers are exact (BF16 below 2^-17 loses bits). Packed types are their codes, exact, times
-// scales that are rounded to 11 bits, or their float32 values rounded to 11 bits.
+// scales that are rounded to 11 bits (packed_factors.cuh), or their float32 values rounded to 11 bits.
 #pragma once
 
 #include "kernels/cuda/mma.cuh"
@@ -34,20 +34,7 @@ __device__ inline uint4 packed(const float (&v)[8]) {
     return {pack_f16(v[0], v[1]), pack_f16(v[2], v[3]), pack_f16(v[4], v[5]), pack_f16(v[6], v[7])};
 }
 
-// Two whole numbers of 0 to 255, bytes `first` and first + 1 of a word, plus 1024: their low bytes' place in FP16.
-template <unsigned first>
-__device__ inline uint32_t number_pair(uint32_t bytes) {
-    return __byte_perm(bytes, 0x64646464u, 0x4040u + first * 0x0101u + 0x0100u);
-}
-// Four of them, less `bias`, times `scale`.
-__device__ inline uint2 scaled_four(uint32_t bytes, uint32_t bias, uint32_t scale) {
-    const __half2 low = __hsub2(halves(number_pair<0>(bytes)), halves(bias));
-    const __half2 high = __hsub2(halves(number_pair<2>(bytes)), halves(bias));
-    return {bits(__hmul2(low, halves(scale))), bits(__hmul2(high, halves(scale)))};
-}
-inline constexpr uint32_t kNumber1024 = 0x64006400u, kNumber1032 = 0x64086408u, kNumber1152 = 0x64806480u;
-
-// Eight bytes from an even address on.
+// Eight bytes, and a half, from an even address on.
 __device__ inline uint2 even_eight(const unsigned char* at) {
     const auto* const words = reinterpret_cast<const uint16_t*>(at);
     return {words[0] | uint32_t{words[1]} << 16, words[2] | uint32_t{words[3]} << 16};
@@ -56,32 +43,22 @@ __device__ inline uint32_t even_half(const unsigned char* at) { return *reinterp
 
 }  // namespace factors
 
-// By its float32 values.
 template <WeightType type>
-struct FactorsByValue {
-    static constexpr WeightType kType = type;
+struct FactorWeights;
+
+// Any type without one of its own: by its float32 values.
+struct OtherFactorWeights {
+    static constexpr WeightType kType = kOtherTypes;
+    static constexpr int kColumns = 256, kBytes = 192, kAlign = 1;
+
     __device__ static void eights(const FactorSource& from, int column, uint4 (&f)[2]) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             float values[8];
-            if constexpr (type == kOtherTypes) {
-                other_eight(from.w.type, from.chunk, column + 32 * i, values);
-            } else {
-                packed_eight<type>(from.chunk, column + 32 * i, values);
-            }
+            other_eight(from.w.type, from.chunk, column + 32 * i, values);
             f[i] = factors::packed(values);
         }
     }
-};
-
-template <WeightType type>
-struct FactorWeights : FactorsByValue<type> {
-    static constexpr int kColumns = 256, kBytes = PackedWeights<type>::kBytes * 256 / PackedWeights<type>::kValues;
-    static constexpr int kAlign = kBytes % 16 == 0 && PackedWeights<type>::kValues == 256 ? 16 : 2;
-};
-// Any type without one of its own.
-struct OtherFactorWeights : FactorsByValue<kOtherTypes> {
-    static constexpr int kColumns = 256, kBytes = 192, kAlign = 1;
 };
 
 // F16 and BF16.
@@ -172,79 +149,6 @@ struct FactorWeights<WeightType::nvfp4_apart> {
             };
             f[i] = {scaled(pairs[0], pairs[1], 0x5410), scaled(pairs[2], pairs[3], 0x5410),
                     scaled(pairs[0], pairs[1], 0x7632), scaled(pairs[2], pairs[3], 0x7632)};
-        }
-    }
-};
-
-template <>
-struct FactorWeights<WeightType::q8_0> {
-    static constexpr WeightType kType = WeightType::q8_0;
-    static constexpr int kColumns = 128, kBytes = 136, kAlign = 2;
-
-    __device__ static void eights(const FactorSource& from, int column, uint4 (&f)[2]) {
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            const unsigned char* const block = from.chunk + (column / 32 + i) * 34;
-            const uint32_t scale = factors::twice(factors::even_half(block));
-            const uint2 codes = factors::even_eight(block + 2 + column % 32);
-            const uint2 low = factors::scaled_four(codes.x ^ 0x80808080u, factors::kNumber1152, scale);
-            const uint2 high = factors::scaled_four(codes.y ^ 0x80808080u, factors::kNumber1152, scale);
-            f[i] = {low.x, low.y, high.x, high.y};
-        }
-    }
-};
-
-template <>
-struct FactorWeights<WeightType::q4_0> {
-    static constexpr WeightType kType = WeightType::q4_0;
-    static constexpr int kColumns = 256, kBytes = 144, kAlign = 2;
-
-    __device__ static void eights(const FactorSource& from, int column, uint4 (&f)[2]) {
-        const int shift = column % 32 / 16 * 4;
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            const unsigned char* const block = from.chunk + (column / 32 + i) * 18;
-            const uint32_t scale = factors::twice(factors::even_half(block));
-            const uint2 codes = factors::even_eight(block + 2 + column % 16);
-            const uint2 low = factors::scaled_four(codes.x >> shift & 0x0f0f0f0fu, factors::kNumber1032, scale);
-            const uint2 high = factors::scaled_four(codes.y >> shift & 0x0f0f0f0fu, factors::kNumber1032, scale);
-            f[i] = {low.x, low.y, high.x, high.y};
-        }
-    }
-};
-
-// Eight columns lie in the low halves of eight bytes, those 32 further on in their high halves: two sub-blocks.
-template <>
-struct FactorWeights<WeightType::q4_k> {
-    static constexpr WeightType kType = WeightType::q4_k;
-    static constexpr int kColumns = 256, kBytes = 144, kAlign = 16;
-
-    __device__ static void eights(const FactorSource& from, int column, uint4 (&f)[2]) {
-        using namespace factors;
-        const uint4 head = *reinterpret_cast<const uint4*>(from.chunk);  // d, m, then the scales' 12 bytes
-        const uint2 codes = *reinterpret_cast<const uint2*>(from.chunk + 16 + column / 64 * 32 + column % 32);
-        const int shift = column / 64 % 2 * 16;  // both sub-blocks' codes lie side by side
-        const uint32_t scale_bytes = head.y >> shift, minimum_bytes = head.z >> shift, low_bytes = head.w >> shift;
-        const bool later = column >= 128;
-        const uint32_t scale_codes =
-            later ? (low_bytes & 0x0f0fu) | (scale_bytes & 0xc0c0u) >> 2 : scale_bytes & 0x3f3fu;
-        const uint32_t minimum_codes =
-            later ? (low_bytes >> 4 & 0x0f0fu) | (minimum_bytes & 0xc0c0u) >> 2 : minimum_bytes & 0x3f3fu;
-        const __half2 bias = halves(kNumber1024);
-        const auto of_both = [&](uint32_t whole, uint32_t numbers) {
-            return bits(__hmul2(halves(whole), __hsub2(halves(number_pair<0>(numbers)), bias)));
-        };
-        const uint32_t scales = of_both(__byte_perm(head.x, 0, 0x1010), scale_codes);
-        const uint32_t minima = of_both(__byte_perm(head.x, 0, 0x3232), minimum_codes);
-#pragma unroll
-        for (int i = 0; i < 2; ++i) {
-            const __half2 scale = halves(__byte_perm(scales, 0, i == 0 ? 0x1010 : 0x3232));
-            const __half2 minimum = halves(__byte_perm(minima, 0, i == 0 ? 0x1010 : 0x3232));
-            const auto pair = [&](uint32_t numbers) {
-                return bits(__hfma2(__hsub2(halves(numbers), bias), scale, __hneg2(minimum)));
-            };
-            const uint32_t a = codes.x >> 4 * i & 0x0f0f0f0fu, b = codes.y >> 4 * i & 0x0f0f0f0fu;
-            f[i] = {pair(number_pair<0>(a)), pair(number_pair<2>(a)), pair(number_pair<0>(b)), pair(number_pair<2>(b))};
         }
     }
 };

@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/gemm_exact.cuh"
 #include "kernels/cuda/gemm_tensor.cuh"
+#include "kernels/cuda/packed_factors.cuh"
 
 namespace octavo::cuda {
 namespace {
@@ -112,14 +113,20 @@ void with_factor_type(WeightType type, Use&& use) {
     switch (type) {
         case WeightType::f16: return use.template operator()<FactorWeights<WeightType::f16>>();
         case WeightType::bf16: return use.template operator()<FactorWeights<WeightType::bf16>>();
-        case WeightType::q8_0: return use.template operator()<FactorWeights<WeightType::q8_0>>();
         case WeightType::f8_e4m3: return use.template operator()<FactorWeights<WeightType::f8_e4m3>>();
         case WeightType::f8_e4m3_blocks: return use.template operator()<FactorWeights<WeightType::f8_e4m3_blocks>>();
         case WeightType::nvfp4_apart: return use.template operator()<FactorWeights<WeightType::nvfp4_apart>>();
+        case WeightType::q8_0: return use.template operator()<FactorWeights<WeightType::q8_0>>();
         case WeightType::q4_0: return use.template operator()<FactorWeights<WeightType::q4_0>>();
+        case WeightType::q4_1: return use.template operator()<FactorWeights<WeightType::q4_1>>();
+        case WeightType::q5_0: return use.template operator()<FactorWeights<WeightType::q5_0>>();
+        case WeightType::q5_1: return use.template operator()<FactorWeights<WeightType::q5_1>>();
         case WeightType::q4_k: return use.template operator()<FactorWeights<WeightType::q4_k>>();
         case WeightType::q5_k: return use.template operator()<FactorWeights<WeightType::q5_k>>();
         case WeightType::q6_k: return use.template operator()<FactorWeights<WeightType::q6_k>>();
+        case WeightType::q3_k: return use.template operator()<FactorWeights<WeightType::q3_k>>();
+        case WeightType::q2_k: return use.template operator()<FactorWeights<WeightType::q2_k>>();
+        case WeightType::iq4_nl: return use.template operator()<FactorWeights<WeightType::iq4_nl>>();
         case WeightType::iq4_xs: return use.template operator()<FactorWeights<WeightType::iq4_xs>>();
         default: return use.template operator()<OtherFactorWeights>();
     }

@@ -64,9 +64,16 @@ TEST_P(CudaFactors, InputsOfEverySize) {
     }
 }
 INSTANTIATE_TEST_SUITE_P(All, CudaFactors,
-                         testing::Values(WeightType::f16, WeightType::bf16, WeightType::q8_0, WeightType::q4_k,
-                                         WeightType::q6_k, WeightType::f8_e4m3),
-                         [](const auto& info) { return std::string(weight_type_spec(info.param).name); });
+                         testing::Values(WeightType::f16, WeightType::bf16, WeightType::f8_e4m3,
+                                         WeightType::f8_e4m3_blocks, WeightType::nvfp4_apart, WeightType::q8_0,
+                                         WeightType::q4_0, WeightType::q4_1, WeightType::q5_0, WeightType::q5_1,
+                                         WeightType::q2_k, WeightType::q3_k, WeightType::q4_k, WeightType::q5_k,
+                                         WeightType::q6_k, WeightType::iq4_nl, WeightType::iq4_xs, WeightType::mxfp4),
+                         [](const auto& info) {
+                             std::string name(weight_type_spec(info.param).name);
+                             std::ranges::replace(name, ' ', '_');
+                             return name;
+                         });
 
 // Weights that FP16 cannot hold: a result is right or not finite.
 using CudaFactorsBf16 = CudaFactors;
