@@ -65,16 +65,15 @@ struct GemmShape {
     static constexpr int kBytes = Tile::kStages * kXBytes + Tile::kWarps * kWarpBytes;
 };
 
-// Copies chunks of the warp's rows to shared memory.
+// Copies chunks of the warp's rows to shared memory. A lane copies 16 bytes of every second or fourth row; some lanes
+// have none to copy: that costs less than to find the place of each copy.
 template <class Shape>
 class RowCopies {
   public:
-    static constexpr int kCopies = (Shape::kWarpRows * Shape::kGranules + kWarp - 1) / kWarp;  // of a lane
-
     __device__ RowCopies(const DeviceMatrix& w, int64_t first_row)
         : first_(w.data + first_row * w.row_bytes),
           row_bytes_(w.row_bytes),
-          last_(static_cast<int>(min(w.rows - 1 - first_row, int64_t{Shape::kWarpRows - 1}))) {
+          rows_(static_cast<int>(min(w.rows - first_row, int64_t{Shape::kWarpRows}))) {
         chunk_bytes_ = Shape::Weights::kBytes;
         if constexpr (Shape::Weights::kType == kOtherTypes) chunk_bytes_ = static_cast<int>(w.row_bytes * 256 / w.cols);
     }
@@ -82,17 +81,17 @@ class RowCopies {
     __device__ int64_t at(int chunk) const { return int64_t{chunk} * chunk_bytes_; }  // bytes of the row before it
 
     __device__ void start(int chunk, unsigned char* to) const {
-        const unsigned char* const from = first_ + at(chunk);
+        const int lane = static_cast<int>(threadIdx.x) % kWarp;
+        const int first = lane / kLanes;
+        const int offset = lane % kLanes * 16;
         const int bytes = static_cast<int>(min(int64_t{chunk_bytes_}, row_bytes_ - at(chunk)));
+        auto from = reinterpret_cast<uintptr_t>(first_ + at(chunk) + first * row_bytes_ + offset);
+        to += first * Shape::kPitch + offset;
 #pragma unroll
-        for (int i = 0; i < kCopies; ++i) {
-            const int index = static_cast<int>(threadIdx.x) % kWarp + i * kWarp;
-            const int row = index / Shape::kGranules;
-            const int granule = index % Shape::kGranules;
-            const unsigned char* const begin = from + min(row, last_) * row_bytes_;
-            const int before = Shape::Weights::kAlign == 16 ? 0 : static_cast<int>(misaligned(begin));
-            if (row < Shape::kWarpRows && granule * 16 < before + bytes)
-                copy_16(to + row * Shape::kPitch + granule * 16, begin - before + granule * 16);
+        for (int row = 0; row < Shape::kWarpRows; row += kRowsAtOnce, from += kRowsAtOnce * row_bytes_) {
+            const int past = Shape::Weights::kAlign == 16 ? 0 : static_cast<int>(from % 16);
+            if (first + row < rows_ && offset < past + bytes)
+                copy_16(to + row * Shape::kPitch, reinterpret_cast<const void*>(from / 16 * 16));
         }
     }
     __device__ static unsigned misaligned(const unsigned char* at) {
@@ -100,9 +99,13 @@ class RowCopies {
     }
 
   private:
+    static constexpr int kLanes = Shape::kGranules <= 8 ? 8 : 16;  // to a row
+    static constexpr int kRowsAtOnce = kWarp / kLanes;
+    static_assert(Shape::kGranules <= kLanes);
+
     const unsigned char* first_;
     int64_t row_bytes_;
-    int last_;  // of the rows that are there
+    int rows_;  // that are there
     int chunk_bytes_;
 };
 
@@ -160,11 +163,10 @@ __global__ void __launch_bounds__(Tile::kWarps* kWarp, Tile::kBlocks) tensor_ker
         const int k = step * Shape::kStep;
         if (k < cols) {
             unsigned char* const to = memory + step % Tile::kStages * Shape::kXBytes + x_to;
+            const bool there = k + x_column < cols;
+            const int from = there ? k : 0;
 #pragma unroll
-            for (int i = 0; i < kTurns; ++i) {
-                const bool there = k + x_column < cols;
-                copy_16_or_zero(to + i * (Shape::kThreads / 8) * 128, there ? x[i] + k : x[i], there);
-            }
+            for (int i = 0; i < kTurns; ++i) copy_16_or_zero(to + i * (Shape::kThreads / 8) * 128, x[i] + from, there);
             if (step % Shape::kChunkSteps == 0) {
                 const int chunk = step / Shape::kChunkSteps;
                 copies.start(chunk, rows + chunk % Shape::kChunks * (Shape::kWarpRows * Shape::kPitch));
