@@ -128,6 +128,7 @@ void with_factor_type(WeightType type, Use&& use) {
         case WeightType::q2_k: return use.template operator()<FactorWeights<WeightType::q2_k>>();
         case WeightType::iq4_nl: return use.template operator()<FactorWeights<WeightType::iq4_nl>>();
         case WeightType::iq4_xs: return use.template operator()<FactorWeights<WeightType::iq4_xs>>();
+        case WeightType::mxfp4: return use.template operator()<FactorWeights<WeightType::mxfp4>>();
         default: return use.template operator()<OtherFactorWeights>();
     }
 }

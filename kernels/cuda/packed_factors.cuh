@@ -1,13 +1,13 @@
-// Packed types as factors (factor_weights.cuh): those of few bits without grids, but for small floats and digits. Eight
-// codes at a time become FP16 pairs by whole-number steps. Layouts: weight_decode*.cpp of the reference.
+// Packed types as factors (factor_weights.cuh): those of whole numbers or one table of sixteen, two bits and more.
+// Eight codes at a time become FP16 pairs by whole-number steps. Layouts: weight_decode*.cpp of the reference.
 //
 // Scales of sub-blocks are a block's, in FP16, times whole numbers. So they lose no bits below 2^-14: there they are
 // exact.
 #pragma once
 
 #include "kernels/cuda/factor_weights.cuh"
+#include "kernels/cuda/int8_weights.cuh"
 #include "kernels/cuda/shared_tile.cuh"
-#include "kernels/weight_codebooks.h"
 
 namespace octavo::cuda {
 
@@ -46,11 +46,11 @@ __device__ inline uint4 scaled_plus(const Numbers& n, __half2 scale, __half2 off
 
 // ---- bytes ----
 
-// Those in shared memory from an even address on, by whole words.
-class EvenBytes {
+// Those in shared memory from any address on, by whole words.
+class Bytes {
   public:
-    __device__ explicit EvenBytes(const unsigned char* at) {
-        const unsigned past = shared_address(at) & 2u;
+    __device__ explicit Bytes(const unsigned char* at) {
+        const unsigned past = shared_address(at) & 3u;
         words_ = at - past;
         select_ = 0x3210u + 0x1111u * past;
     }
@@ -94,26 +94,28 @@ __device__ inline uint32_t permute(uint32_t a, uint32_t b, uint32_t select) {
     return bytes;
 }
 
-// The levels, plus 128, that the codes of nibbles(bytes, shift) stand for.
-__device__ inline Numbers iq4_levels(uint2 bytes, int shift) {
-    constexpr auto kWords = [] {
-        struct Words {
-            uint32_t of[4] = {};
-        } words;
-        for (uint32_t i = 0; i < 16; ++i) words.of[i / 4] |= static_cast<uint32_t>(kIq4Levels[i] + 128) << (i % 4 * 8);
-        return words;
-    }();
+// The numbers, plus 128, that the table has for the codes of nibbles(bytes, shift).
+__device__ inline Numbers looked_up(const int8_weights::Table& table, uint2 bytes, int shift) {
+    const auto four_of_table = [&](int i) { return table.words[i] ^ 0x80808080u; };
     // Codes of both words by turns. Three bits of each choose among eight levels, twice, the last between the two.
     const uint32_t codes = (bytes.x >> shift & 0x0f0f0f0fu) | (bytes.y << (4 - shift) & 0xf0f0f0f0u);
     const uint32_t index = codes & 0x77777777u;
     const uint32_t which = (codes >> 1 & 0x44444444u) | 0x32103210u;
     const auto four = [&](int from) {
-        const uint32_t lower = permute(kWords.of[0], kWords.of[1], index >> from);
-        const uint32_t upper = permute(kWords.of[2], kWords.of[3], index >> from);
+        const uint32_t lower = permute(four_of_table(0), four_of_table(1), index >> from);
+        const uint32_t upper = permute(four_of_table(2), four_of_table(3), index >> from);
         return permute(lower, upper, which >> from);
     };
     const uint32_t first = four(0), second = four(16);
     return {{number_pair<0, 2>(first), number_pair<0, 2>(second), number_pair<1, 3>(first), number_pair<1, 3>(second)}};
+}
+__device__ inline Numbers iq4_levels(uint2 bytes, int shift) {
+    constexpr int8_weights::Table kTable = int8_weights::table_of(kIq4Levels);
+    return looked_up(kTable, bytes, shift);
+}
+__device__ inline Numbers twice_e2m1(uint2 bytes, int shift) {
+    constexpr int8_weights::Table kTable = int8_weights::table_of(int8_weights::kTwiceE2m1);
+    return looked_up(kTable, bytes, shift);
 }
 
 // ---- blocks of 32 ----
@@ -207,6 +209,31 @@ struct FactorWeights<WeightType::q5_1> : factors::FactorsOf32<WeightType::q5_1, 
 template <>
 struct FactorWeights<WeightType::iq4_nl> : factors::FactorsOf32<WeightType::iq4_nl, 128> {};
 template <>
+struct FactorWeights<WeightType::mxfp4> {
+    static constexpr WeightType kType = WeightType::mxfp4;
+    static constexpr int kColumns = 256, kBytes = 136, kAlign = 1;
+
+    // Twice the codes, half the power of two: 2^(exponent - 128). FP16 has no room for all that give weights of its
+    // range; below 2^-14 that number comes off first.
+    __device__ static void eights(const FactorSource& from, int column, uint4 (&f)[2]) {
+        using namespace factors;
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const unsigned char* const block = from.chunk + (column / 32 + i) * 17;
+            const Numbers n = twice_e2m1(Bytes(block + 1).eight(column % 16), column % 32 / 16 * 4);
+            const int exponent = block[0];
+            const bool small = exponent < 114;
+            const __half2 first = halves(small ? 0x04000400u : 0x3c003c00u);
+            const int left = small ? max(exponent - 99, 0) : min(exponent - 113, 31);  // as FP16 has it
+            const __half2 second = halves(static_cast<uint32_t>(left) * 0x04000400u);
+            const __half2 zero = __hneg2(__hmul2(halves(number(128)), first));
+            const auto pair = [&](int k) { return bits(__hmul2(__hfma2(halves(n.pairs[k]), first, zero), second)); };
+            f[i] = {pair(0), pair(1), pair(2), pair(3)};
+        }
+    }
+};
+
+template <>
 struct FactorWeights<WeightType::q4_k> : factors::SixBitScaleFactors<WeightType::q4_k, false> {};
 template <>
 struct FactorWeights<WeightType::q5_k> : factors::SixBitScaleFactors<WeightType::q5_k, true> {};
@@ -221,7 +248,7 @@ struct FactorWeights<WeightType::q6_k> {
         using namespace factors;
         const int half = column / 128;
         const int shift = column % 128 / 64 * 4;
-        const EvenBytes bytes(from.chunk);
+        const Bytes bytes(from.chunk);
         const uint2 high = bytes.eight(128 + half * 32 + column % 32);
         const uint32_t codes = two_bytes(from.chunk + 192 + column / 16) ^ number(128);  // signed ones
         const __half2 scales = scale_pair(codes, number(128), twice(even_half(from.chunk + 208)));
@@ -244,7 +271,7 @@ struct FactorWeights<WeightType::q3_k> {
     __device__ static void eights(const FactorSource& from, int column, uint4 (&f)[2]) {
         using namespace factors;
         const int step = column / 64, sub = column % 64 / 16;
-        const EvenBytes bytes(from.chunk);
+        const Bytes bytes(from.chunk);
         const uint2 third = bytes.eight(column % 32), pairs = bytes.eight(32 + step / 2 * 32 + column % 32);
         const uint32_t low = two_bytes(from.chunk + 96 + step % 2 * 4 + sub) >> (step / 2 * 4) & 0x000f000fu;
         const uint32_t high = masked_shift(two_bytes(from.chunk + 104 + sub), 4 - 2 * step, 0x00300030u);

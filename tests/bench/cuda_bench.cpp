@@ -390,7 +390,8 @@ int run(std::vector<std::string> only) {
     time_matmul(machine, WeightType::f32, 256, 2048, 512);  // a router
     for (const WeightType type :
          {WeightType::bf16, WeightType::q8_0, WeightType::q4_0, WeightType::q4_k, WeightType::q5_k, WeightType::q6_k,
-          WeightType::iq4_xs, WeightType::f8_e4m3, WeightType::f8_e4m3_blocks, WeightType::nvfp4_apart}) {
+          WeightType::iq4_xs, WeightType::iq4_nl, WeightType::q3_k, WeightType::q2_k, WeightType::mxfp4,
+          WeightType::f8_e4m3, WeightType::f8_e4m3_blocks, WeightType::nvfp4_apart}) {
         time_matmul(machine, type, 8192, 2048, 1);
         time_matmul(machine, type, 2048, 4096, 1);
         time_matmul(machine, type, 248320, 2048, 1);

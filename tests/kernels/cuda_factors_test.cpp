@@ -68,7 +68,8 @@ INSTANTIATE_TEST_SUITE_P(All, CudaFactors,
                                          WeightType::f8_e4m3_blocks, WeightType::nvfp4_apart, WeightType::q8_0,
                                          WeightType::q4_0, WeightType::q4_1, WeightType::q5_0, WeightType::q5_1,
                                          WeightType::q2_k, WeightType::q3_k, WeightType::q4_k, WeightType::q5_k,
-                                         WeightType::q6_k, WeightType::iq4_nl, WeightType::iq4_xs, WeightType::mxfp4),
+                                         WeightType::q6_k, WeightType::iq4_nl, WeightType::iq4_xs, WeightType::mxfp4,
+                                         WeightType::iq3_s),
                          [](const auto& info) {
                              std::string name(weight_type_spec(info.param).name);
                              std::ranges::replace(name, ' ', '_');
