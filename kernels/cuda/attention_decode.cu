@@ -110,30 +110,6 @@ __device__ inline void load_queries(const float* q, int queries, bool bf16, Shar
     __syncthreads();
 }
 
-// A split's tiles that are streamed, and its pieces of the others, which are counted without them. A piece takes as
-// long as `piece_tiles` streamed tiles. Few splits are used where there is little to do.
-struct Share {
-    Deal bulk;
-    TileRange others;
-};
-// Of `tiles` that are dealt out to `places`, one after the other, how many come to `place`.
-__device__ inline int dealt(int tiles, int places, int place) { return max(0, tiles - place + places - 1) / places; }
-__device__ inline Share share_of(int others, TileRange bulk, int most_splits, int least_tiles, int piece_tiles) {
-    const int split = blockIdx.x;
-    const int streamed = bulk.end - bulk.first;
-    const int splits = max(1, min(most_splits, streamed / least_tiles + others));
-    if (split >= splits) return {};
-    const int each = others / splits;
-    const int more = others % splits;  // the first splits have one piece more than the rest
-    const int fewer = splits - more;
-    const int early_tiles = min(streamed, piece_tiles * fewer);
-    const int early = split < more ? 0 : dealt(early_tiles, fewer, split - more);
-    const int later = dealt(streamed - early_tiles, splits, split);
-    const int first_other = split * each + min(split, more);
-    return {{bulk.first + split - more, fewer, bulk.first + early_tiles + split, splits, early, early + later},
-            {first_other, first_other + each + (split < more ? 1 : 0)}};
-}
-
 // Of a multiprocessor, as far as registers go: as many as the tiles of large GPUs' shared memory allow.
 constexpr int blocks_wanted(int k_format, int v_format) {
     const auto kf = static_cast<KvFormat>(k_format);
@@ -169,7 +145,8 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
     bulk = {min(bulk.first, count), min(bulk.end, count)};
     const TileRange to_stream = Sizes::kStreams ? bulk : TileRange{0, 0};
     const int pieces = Sizes::kPieces * (count - (to_stream.end - to_stream.first));
-    const Share share = share_of(pieces, to_stream, op.splits, Sizes::kLeastTiles, Sizes::kPieceTiles);
+    const int split = blockIdx.x;
+    const Share share = share_of(split, pieces, to_stream, op.splits, Sizes::kLeastTiles, Sizes::kPieceTiles);
     const bool has_others = share.others.first < share.others.end;
     if (share.bulk.count == 0 && !has_others) {
         await_previous();
@@ -229,7 +206,7 @@ __global__ void __launch_bounds__(kThreads, blocks_wanted(k_format, v_format)) d
         if (share.bulk.count > 0) {
             const auto start = [&] {
                 if (!early) stream.begin_first();
-                stream.begin_rest();
+                stream.begin_second();
             };
             load_queries<kf>(op.q + row0 * kRowDim, queries, k_bf16, shared, start);
             stream.attend(shared, state, o);

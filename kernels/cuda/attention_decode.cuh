@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cuda/attention.cuh"
+#include "kernels/cuda/attention_deal.h"
 #include "kernels/cuda/attention_scores.cuh"
 #include "kernels/cuda/attention_values.cuh"
 
@@ -18,12 +19,12 @@ __device__ inline constexpr int row_start(int query) {
 }
 __device__ inline constexpr int row_place(int d) { return d + d / 16 * 4; }
 static_assert(row_start(kQueries - 1) + row_place(kRowDim - 1) < kRowFloats);
-constexpr int kStages = 2;        // tiles of K and of V in shared memory at once
+constexpr int kStages = 2;        // tiles of K and of V in shared memory at once: one is read, one is on its way
 constexpr int kLeastCells = 128;  // to a split of the bulk: a split's sums are to be read again
 constexpr int kPieceCost = 256;   // streamed cells that take as long as an unpacked piece
 
-// Four warps' cells, or two warps' where rows are long: so that three blocks find room on a multiprocessor. Groups of
-// q2c are as they are.
+// Four warps' cells, or two warps' where rows are long: rounds are shorter then, and small GPUs have room for more
+// blocks. Groups of q2c are as they are.
 constexpr int tile_cells(KvFormat kf, KvFormat vf) {
     if (kf == KvFormat::q2c) return kWarps * kKvGroupCells;
     return is_plain(kf) || is_plain(vf) || (kf == KvFormat::q8_0 && vf == KvFormat::q8_0) ? 32 : 64;
@@ -75,8 +76,7 @@ struct Softmax {
     float sum[2];      // of this lane's cells
 };
 
-// Weights may be relative to a largest score of before, as long as none becomes larger than FP16 holds well. If any
-// thread's scores are above that, all threads come to raise the largest one, and `o` with it.
+// Of a lane's scores, by column.
 template <int count>
 __device__ inline float2 most_of(const float (&s)[count]) {
     float2 most = {s[0], s[1]};
@@ -84,6 +84,8 @@ __device__ inline float2 most_of(const float (&s)[count]) {
     for (int i = 2; i < count; i += 2) most = {fmaxf(most.x, s[i]), fmaxf(most.y, s[i + 1])};
     return most;
 }
+// Weights may be relative to a largest score of before, as long as none becomes larger than FP16 holds well. If any
+// thread's scores are above that, all threads come to raise the largest one, and `o` with it.
 template <int count>
 __device__ inline bool is_above(const float (&s)[count], const Softmax& state) {
     constexpr float kMargin = 8;
@@ -149,19 +151,7 @@ __device__ inline void weights_of(const Shared<cells>& shared, int buffer, int c
 
 // ---- the bulk ----
 
-// The tiles of the bulk that a split takes. They are dealt out in rounds, one to each split, so that all blocks
-// together read the cache from its front to its end. Splits that have a piece more than others sit out the `early`
-// rounds.
-struct Deal {
-    int first, step;  // of the early rounds
-    int later, later_step;
-    int early;  // tiles
-    int count;
-
-    __device__ int tile(int i) const { return i < early ? first + i * step : later + (i - early) * later_step; }
-};
-
-// These on their way through the ring.
+// A split's tiles of the bulk on their way through the ring.
 template <KvFormat kf, KvFormat vf>
 class Stream {
   public:
@@ -175,8 +165,8 @@ class Stream {
 
     // The first keys alone: more would keep what other kernels read from arriving.
     __device__ void begin_first() { begin(0); }
-    // The others that there is room for.
-    __device__ void begin_rest() { begin(1); }
+    // The second keys, and the first values.
+    __device__ void begin_second() { begin(1); }
 
     template <int fragments>
     __device__ void attend(Shared<kCells>& shared, Softmax& state, float (&o)[fragments][4]) {

@@ -26,8 +26,8 @@ struct BulkRows {
           scale_step(int64_t{cache.kv_heads} * side.scale_count) {}
 };
 
-// `cells` cells, from a multiple of 128 bytes on: all rows, then (q6_0) their two high bits, then all scales; see
-// `swizzled`. Groups of q2c lie as in the pools.
+// `cells` cells, from a multiple of 128 bytes on: all rows, then (q6_0) the two high bits of their codes, then all
+// scales; see `swizzled`. Groups of q2c lie as in the pools.
 template <KvFormat f, int cells>
 struct PackedTile {
     static constexpr bool kChannels = f == KvFormat::q2c;
@@ -36,6 +36,7 @@ struct PackedTile {
     static constexpr int kTops = f == KvFormat::q6_0 ? kRowDim / 4 : 0;
     static constexpr int kRow = kChannels ? kRowDim * 8 : kRowDim / 32 * 4 * words_of_32(f) - kTops;
     static constexpr int kScales = kChannels ? kRowDim * 2 : is_plain(f) ? 0 : kRowDim / 32 * 2;
+    static constexpr int kTopChunks = kTops == 0 ? 4 : kTops / 16;
     static constexpr int kTopsAt = kUnits * kRow;
     static constexpr int kScalesAt = kTopsAt + kUnits * kTops;
     static constexpr int kBytes = kScalesAt + kUnits * kScales;
@@ -44,9 +45,7 @@ struct PackedTile {
     __device__ static constexpr int row_at(int row, int chunk) {
         return kChannels ? row * kRow + chunk * 16 : swizzled<kRow / 16>(row, chunk);
     }
-    __device__ static constexpr int tops_at(int row, int chunk) {
-        return kTopsAt + swizzled < kTops == 0 ? 4 : kTops / 16 > (row, chunk);
-    }
+    __device__ static constexpr int tops_at(int row, int chunk) { return swizzled<kTopChunks>(row, chunk) + kTopsAt; }
     __device__ static constexpr int scales_at(int row) { return kScalesAt + row * kScales; }
 };
 
@@ -73,6 +72,8 @@ class TileCopies {
         const int to = Tile::row_at(unit(), chunk());
 #pragma unroll
         for (int i = 0; i < Tile::kUnits / kTogether; ++i) {
+            // A row's chunks are turned by its number modulo 8, in which bit 2 changes from copy to copy if kTogether
+            // is 4.
             constexpr int kTurn = Tile::kChannels ? 0 : kTogether % 8 * 16;
             copy_16(tile + i * kTogether * Tile::kRow + (to ^ (i % 2 * kTurn)), payload_ + before + i * row_step_);
         }
@@ -99,9 +100,8 @@ class TileCopies {
     static constexpr int kTopChunks = Tile::kTops / 16;
     static constexpr int kScaleChunks = Tile::kScales / 16;
     static constexpr int kTogether = threads / kChunks;  // rows or groups that the threads copy at once
-    // See `begin`: the turn of a row by its number modulo 8.
     static_assert(kTogether > 0 && Tile::kUnits % kTogether == 0 && threads % kChunks == 0);
-    static_assert(Tile::kChannels || kTogether % 4 == 0);
+    static_assert(Tile::kRow % 128 == 0 && (Tile::kChannels || kTogether % 4 == 0));
 
     __device__ static int thread() { return static_cast<int>(threadIdx.x); }
     __device__ static int unit() { return thread() / kChunks; }

@@ -2,6 +2,7 @@
 // the cache is BF16). For rows of 256 values.
 #pragma once
 
+#include "kernels/cuda/attention_deal.h"
 #include "kernels/cuda/kv_decode.cuh"
 #include "kernels/cuda/kv_unpack.cuh"
 
@@ -33,9 +34,6 @@ __device__ inline bool is_masked(const Cache& cache, int64_t cell) {
 }
 
 // Tiles of `cells` of which the queries from `first_position` on read every cell from the bulk, of K and of V.
-struct TileRange {
-    int first, end;
-};
 __device__ inline TileRange bulk_tiles(const Cache& cache, int64_t first_position, int cells) {
     if (cache.masked_cells > 0) return {0, 0};  // every tile is looked at
     const bool copies = !cache.k.raw || !cache.v.raw;

@@ -34,13 +34,6 @@ __device__ inline uint4 packed(const float (&v)[8]) {
     return {pack_f16(v[0], v[1]), pack_f16(v[2], v[3]), pack_f16(v[4], v[5]), pack_f16(v[6], v[7])};
 }
 
-// Eight bytes, and a half, from an even address on.
-__device__ inline uint2 even_eight(const unsigned char* at) {
-    const auto* const words = reinterpret_cast<const uint16_t*>(at);
-    return {words[0] | uint32_t{words[1]} << 16, words[2] | uint32_t{words[3]} << 16};
-}
-__device__ inline uint32_t even_half(const unsigned char* at) { return *reinterpret_cast<const uint16_t*>(at); }
-
 }  // namespace factors
 
 template <WeightType type>

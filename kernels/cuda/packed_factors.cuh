@@ -46,7 +46,14 @@ __device__ inline uint4 scaled_plus(const Numbers& n, __half2 scale, __half2 off
 
 // ---- bytes ----
 
-// Those in shared memory from any address on, by whole words.
+// Eight bytes, and a half, from an even address on.
+__device__ inline uint2 even_eight(const unsigned char* at) {
+    const auto* const words = reinterpret_cast<const uint16_t*>(at);
+    return {words[0] | uint32_t{words[1]} << 16, words[2] | uint32_t{words[3]} << 16};
+}
+__device__ inline uint32_t even_half(const unsigned char* at) { return *reinterpret_cast<const uint16_t*>(at); }
+
+// Bytes in shared memory from any address on, by whole words.
 class Bytes {
   public:
     __device__ explicit Bytes(const unsigned char* at) {
@@ -158,7 +165,7 @@ struct FactorsOf32 {
 
 // ---- blocks of 256 ----
 
-// Scales of two sub-blocks: numbers of theirs, less `zero`, times twice the block's own.
+// Scales of two sub-blocks: numbers of theirs, less `zero`, times the block's own (in both halves).
 __device__ inline __half2 scale_pair(uint32_t numbers, uint32_t zero, uint32_t of_block) {
     return __hmul2(less(numbers, zero), halves(of_block));
 }

@@ -45,14 +45,14 @@ __device__ inline void wait_copies() {
 // Rows of `chunks` times 16 bytes (a power of two, at least 4) that follow each other from a multiple of 128 bytes on:
 // how far from there chunk `chunk` of row `row` lies. Eight rows that follow each other have any chunk of theirs in
 // eight different groups of banks, without gaps between rows: those would make copies of 128 bytes cross 128-byte lines
-// of shared memory, which brings half as many sectors more from the L2 cache (see GPU.md).
+// of shared memory, and half again as many sectors come from the L2 cache then (see GPU.md).
 template <int chunks>
 __device__ inline constexpr int swizzled(int row, int chunk) {
     constexpr int kRowsOfLine = chunks < 8 ? 8 / chunks : 1;
     return ((row * chunks + chunk) ^ (row / kRowsOfLine % 8)) * 16;
 }
-// Rows' addresses in shared memory, as lanes give them to load_matrices: of chunks that are `chunk` further on, where
-// the first one's number has none of its bits.
+// Of a row the address of chunk c + `chunk` in shared memory, from that of chunk c, where c and `chunk` have no bit in
+// common.
 struct SwizzledRow {
     uint32_t address;
     __device__ uint32_t operator()(int chunk) const { return (address ^ (chunk % 8 * 16)) + chunk / 8 * 128; }
