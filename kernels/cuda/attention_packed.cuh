@@ -2,8 +2,6 @@
 // `ldmatrix` brings every lane the codes that its fragments need, a few bit operations make them FP16.
 #pragma once
 
-#include <bit>
-
 #include "kernels/cuda/kv_unpack.cuh"
 #include "kernels/cuda/shared_tile.cuh"
 

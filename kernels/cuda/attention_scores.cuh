@@ -139,13 +139,6 @@ __device__ inline void plain_scores(const Row& matrix, const f16_bits* q, float 
     for (int i = 0; i < 4; ++i) s[i] += sums[0][i] + sums[1][i];
 }
 
-// Bytes of (word, 0) by four nibbles, which are 7 or less; __byte_perm would see to that first.
-__device__ inline uint32_t bytes_of(uint32_t word, uint32_t nibbles) {
-    uint32_t result;
-    asm("prmt.b32 %0, %1, 0, %2;" : "=r"(result) : "r"(word), "r"(nibbles));
-    return result;
-}
-
 // Two bits per channel, 32 cells; the channels' scales go to the queries. The levels are 3 and 10 times the same,
 // within 0.05%, of which FP16 has no more than the upper byte: what brings it there is `key_unit`.
 __device__ inline void channel_levels(uint32_t first, uint32_t second, uint32_t bytes, unsigned turn, uint32_t& cell,
@@ -155,8 +148,8 @@ __device__ inline void channel_levels(uint32_t first, uint32_t second, uint32_t 
     const uint32_t both = __byte_perm(first, second, bytes);
     const uint32_t codes = pick(__funnelshift_r(both, both, turn), 0x30303030u, 0x04040404u);
     constexpr uint32_t kLevels = 0x3d36b6bdu;
-    cell = bytes_of(kLevels, codes);
-    later = bytes_of(kLevels, codes >> 16);
+    cell = permute(kLevels, 0, codes);
+    later = permute(kLevels, 0, codes >> 16);
 }
 
 template <int cells>

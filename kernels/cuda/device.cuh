@@ -57,6 +57,14 @@ __device__ inline float block_max(float value, float* shared) {
     return value;
 }
 
+// Of the bytes of (a, b) those that four nibbles name; with the upper bit of a nibble a byte of its byte's sign.
+// __byte_perm would mask the nibbles first.
+__device__ inline uint32_t permute(uint32_t a, uint32_t b, uint32_t nibbles) {
+    uint32_t bytes;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(a), "r"(b), "r"(nibbles));
+    return bytes;
+}
+
 __device__ inline float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 __device__ inline float silu(float x) { return x / (1.0f + expf(-x)); }
 // log(1 + e^x), written so that neither end overflows or loses digits.

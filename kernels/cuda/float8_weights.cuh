@@ -46,8 +46,7 @@ __device__ inline void e2m1_pairs(uint32_t codes, uint32_t (&pairs)[4]) {
     const uint32_t second = __byte_perm(kSmall, kLarge, magnitudes >> 16);
 #pragma unroll
     for (uint32_t i = 0; i < 4; ++i) {
-        uint32_t pair;  // a selector of 8 repeats a sign, which no magnitude has: a byte of zeros
-        asm("prmt.b32 %0, %1, %2, %3;" : "=r"(pair) : "r"(first), "r"(second), "r"(0x4808u + 0x1010u * i));
+        const uint32_t pair = permute(first, second, 0x4808u + 0x1010u * i);  // 8: a sign, which no magnitude has
         pairs[i] = pair | (codes << (12 - 4 * i) & 0x80008000u);
     }
 }

@@ -94,13 +94,6 @@ __device__ inline uint32_t high_twice(uint32_t word) { return __byte_perm(word, 
 // Two bytes, of sub-blocks that are 32 columns apart, where number pairs have them.
 __device__ inline uint32_t two_bytes(const unsigned char* at) { return at[0] | uint32_t{at[2]} << 16; }
 
-// __byte_perm would mask the selector first.
-__device__ inline uint32_t permute(uint32_t a, uint32_t b, uint32_t select) {
-    uint32_t bytes;
-    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(a), "r"(b), "r"(select));
-    return bytes;
-}
-
 // The numbers, plus 128, that the table has for the codes of nibbles(bytes, shift).
 __device__ inline Numbers looked_up(const int8_weights::Table& table, uint2 bytes, int shift) {
     const auto four_of_table = [&](int i) { return table.words[i] ^ 0x80808080u; };
