@@ -44,14 +44,14 @@ std::string_view memory_line_name(MemoryLineKind kind) {
         case MemoryLineKind::weights: return "weights";
         case MemoryLineKind::experts: return "experts";
         case MemoryLineKind::kv_cache: return "KV cache";
-        case MemoryLineKind::kv_copies: return "KV cache, FP16 window and sinks";
+        case MemoryLineKind::kv_copies: return "FP16 window, sinks";
         case MemoryLineKind::recurrent_state: return "recurrent state";
         case MemoryLineKind::checkpoints: return "checkpoints";
         case MemoryLineKind::workspace: return "workspace";
         case MemoryLineKind::logits: return "logits";
-        case MemoryLineKind::scratch: return "scratch of the kernels";
-        case MemoryLineKind::code: return "code of the kernels";
-        case MemoryLineKind::draft: return "draft (MTP) block, not read";
+        case MemoryLineKind::scratch: return "kernel scratch";
+        case MemoryLineKind::code: return "kernel code";
+        case MemoryLineKind::draft: return "draft block, unread";
     }
     return "";
 }

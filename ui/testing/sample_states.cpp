@@ -11,6 +11,7 @@
 namespace octavo {
 namespace {
 
+constexpr int64_t kKiB = int64_t{1} << 10;
 constexpr int64_t kMiB = int64_t{1} << 20;
 
 std::shared_ptr<const MessageView> shared(MessageView message) {
@@ -24,7 +25,7 @@ ReplyFiguresView figures(int64_t prompt, int64_t reused, int64_t decoded) {
             .prefill_tokens_per_s = 341,
             .decoded_tokens = decoded,
             .decode_tokens_per_s = 38.2,
-            .scheme = "q4_0, window 128, sinks 64",
+            .scheme = "q4_0, window 1024, sinks 64",
             .device = "cpu, avx512, 2 threads"};
 }
 
@@ -75,7 +76,7 @@ void add_model_list(ViewState& state) {
 void add_model(ViewState& state) {
     state.engine = {.phase = EnginePhase::idle,
                     .model = "Pocket",
-                    .scheme = "q4_0, window 128, sinks 64",
+                    .scheme = "q4_0, window 1024, sinks 64",
                     .device = "cpu, avx512, 2 threads"};
     state.model.loaded = ModelState::Loaded{.path = "",
                                             .name = "Pocket",
@@ -123,12 +124,13 @@ void add_kv(ViewState& state) {
     state.kv.used_tokens = 21461;
     state.kv.context_limit = 262144;
     state.kv.window_limit = 4096;
+    // As the plan of the bundled model has it.
     state.kv.plan = {{"weights", "cpu", 32 * kMiB, 32 * kMiB, 0},
                      {"KV cache", "cpu", 288 * kMiB, 24 * kMiB, 1},
-                     {"FP16 copies", "cpu", kMiB, kMiB, 2},
-                     {"recurrent state", "cpu", 3 * kMiB, 3 * kMiB, 3},
-                     {"checkpoints, at most", "cpu", 12 * kMiB, 9 * kMiB, 4},
-                     {"workspace", "cpu", 18 * kMiB, 18 * kMiB, 5}};
+                     {"FP16 window, sinks", "cpu", 17 * kMiB / 4, 17 * kMiB / 4, 2},
+                     {"recurrent state", "cpu", 840 * kKiB, 840 * kKiB, 3},
+                     {"checkpoints", "cpu", 12 * kMiB, 9 * kMiB, 4},
+                     {"workspace", "cpu", 12 * kMiB, 12 * kMiB, 5}};
     state.kv.memory_name = "memory";
     state.kv.memory_total_bytes = 15974 * kMiB;
     state.kv.memory_free_bytes = 9120 * kMiB;
@@ -150,7 +152,7 @@ void add_recall(ViewState& state) {
     run->id = 1;
     run->model = "Pocket";
     run->time_text = "14:02";
-    run->schemes = {{.name = "q4_0, window 128, sinks 64",
+    run->schemes = {{.name = "q4_0, window 1024, sinks 64",
                      .n = 40,
                      .correct = 38,
                      .wilson_low = 0.835,
@@ -162,7 +164,7 @@ void add_recall(ViewState& state) {
         for (const int depth : {0, 25, 50, 75, 100})
             run->schemes[0].cells.push_back(recall_cell(length, depth, length > 4096 && depth % 50 == 25 ? 3 : 4));
     state.recall.available = true;
-    state.recall.settings = "q4_0, window 128, sinks 64.";
+    state.recall.settings = "q4_0, window 1024, sinks 64.";
     state.recall.lengths = {4096, 16384, 65536, 131072, 262144};
     state.recall.history = {{1, "Pocket, q4_0, 4K to 16K", "14:02"}, {2, "Pocket, f16, 4K", "11:40"}};
     state.recall.shown = std::move(run);
