@@ -11,7 +11,8 @@ set(octavo_isa_flags_avx_vnni ${octavo_isa_flags_avx2} -mavxvnni)
 set(octavo_isa_flags_avx512 ${octavo_isa_flags_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl
                             -mprefer-vector-width=512
                             # GCC 12's own AVX-512 headers start from values left undefined on purpose (GCC bug 105593).
-                            -Wno-uninitialized -Wno-maybe-uninitialized)
+                            $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>
+                            $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 set(octavo_isa_flags_avx512_vnni ${octavo_isa_flags_avx512} -mavx512vnni)
 
 function(octavo_isa_variants target folder)
