@@ -31,6 +31,7 @@ constexpr float exp_of_negative(float x) {
 // `logit` is no more than `best`, a finite number.
 constexpr uint64_t sampling_weight(float logit, float best, float temperature) {
     const float share = exp_of_negative((logit - best) / temperature);
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings): the same bits on every back end; a share is at most 1
     return static_cast<uint64_t>(share * static_cast<float>(uint64_t{1} << kWeightBits) + 0.5f);
 }
 

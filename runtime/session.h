@@ -51,6 +51,9 @@ struct PrefillReport {
 
 class Session {
   public:
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
     // `config` and `forward` outlive the session. Several sessions may share one Forward.
     static Result<std::unique_ptr<Session>> create(const HybridConfig& config, Forward& forward,
                                                    const SessionOptions& options);
@@ -117,8 +120,6 @@ class Session {
   private:
     Session(const HybridConfig& config, Forward& forward, const SessionOptions& options, KvCache cache,
             RecurrentState recurrent, Buffer logits);
-    Session(const Session&) = delete;
-    Session& operator=(const Session&) = delete;
 
     Status check(std::span<const int32_t> ids, int64_t first_position) const;
     // Forgets what comes after `position`, where the live state or a checkpoint is. Where there is no memory for that

@@ -107,7 +107,7 @@ Result<ChatRunner::Outcome> ChatRunner::edit(const std::string& argument) {
 Result<ChatRunner::Outcome> ChatRunner::help(const std::string&) {
     for (const Command& command : Command::all())
         view_->say(fmt::format("  {:<16} {}", command.usage, command.help), false);
-    view_->say("  \"\"\"             begins and ends a message of several lines", false);
+    view_->say(R"(  """             begins and ends a message of several lines)", false);
     view_->say("  Ctrl-C          stops a reply, or the reading of a prompt", false);
     return Outcome::go_on;
 }

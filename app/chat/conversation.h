@@ -52,7 +52,7 @@ std::string typed_part(const Message& message);
 
 class Conversation {
   public:
-    Conversation(Engine& engine, ReplySettings settings) : engine_(&engine), settings_(settings) {}
+    Conversation(Engine& engine, ReplySettings settings) : engine_(&engine), settings_(std::move(settings)) {}
 
     // `text` follows what was attached; empty, what was attached is the message.
     Result<GenerationReport> ask(const std::string& text, ReplyWatcher& watcher);

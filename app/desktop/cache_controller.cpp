@@ -29,9 +29,9 @@ void grow_cache_line(KvState& state) {
 
 }  // namespace
 
-CacheController::CacheController(const Services& services, ChatController& chat, ModelController& model,
+CacheController::CacheController(Services services, ChatController& chat, ModelController& model,
                                  std::function<void()> changed)
-    : services_(services), chat_(chat), model_(model), changed_(std::move(changed)) {}
+    : services_(std::move(services)), chat_(chat), model_(model), changed_(std::move(changed)) {}
 
 void CacheController::remember(const Settings& settings) {
     headroom_bytes_ = std::max<int64_t>(0, settings.integer("headroom_bytes").value_or(0));

@@ -18,8 +18,7 @@ namespace octavo {
 
 class CacheController {
   public:
-    CacheController(const Services& services, ChatController& chat, ModelController& model,
-                    std::function<void()> changed);
+    CacheController(Services services, ChatController& chat, ModelController& model, std::function<void()> changed);
 
     void remember(const Settings& settings);
 

@@ -25,7 +25,7 @@ namespace octavo {
 class ChatController {
   public:
     // `changed`: the conversation, the list of them or their settings did.
-    ChatController(const Services& services, std::function<void()> changed);
+    ChatController(Services services, std::function<void()> changed);
 
     // What a conversation begins with. Settings of an empty, new one follow.
     void set_defaults(const ConversationSettings& defaults);

@@ -35,9 +35,9 @@ std::string home_folder() {
 
 }  // namespace
 
-FileController::FileController(const Services& services, std::function<void()> changed,
+FileController::FileController(Services services, std::function<void()> changed,
                                std::function<void(FilePurpose, std::string)> taken)
-    : services_(services), changed_(std::move(changed)), taken_(std::move(taken)) {}
+    : services_(std::move(services)), changed_(std::move(changed)), taken_(std::move(taken)) {}
 
 void FileController::remember(const Settings& settings) {
     recent_folders_ = settings.texts("recent_folders").value_or(std::vector<std::string>{});

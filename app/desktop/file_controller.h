@@ -16,7 +16,7 @@ namespace octavo {
 class FileController {
   public:
     // `taken(purpose, path)`: a path was typed that names a file.
-    FileController(const Services& services, std::function<void()> changed,
+    FileController(Services services, std::function<void()> changed,
                    std::function<void(FilePurpose, std::string)> taken);
 
     void remember(const Settings& settings);

@@ -114,7 +114,7 @@ class RealEngine : public EnginePort {
     }
 
     void change_cache(std::string conversation, CacheWish wish) override {
-        worker_.post([this, job = jobs_.start(), conversation = std::move(conversation), wish = std::move(wish)] {
+        worker_.post([this, job = jobs_.start(), conversation = std::move(conversation), wish] {
             CacheChanged changed{conversation, wish, {}, 0};
             const Status status = watched(
                 *job,

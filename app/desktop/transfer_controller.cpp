@@ -40,8 +40,8 @@ std::string file_name_of(const std::string& title, const std::string& extension)
     return name + extension;
 }
 
-TransferController::TransferController(const Services& services, std::function<void(int64_t)> imported)
-    : services_(services), imported_(std::move(imported)) {}
+TransferController::TransferController(Services services, std::function<void(int64_t)> imported)
+    : services_(std::move(services)), imported_(std::move(imported)) {}
 
 std::string TransferController::begin_export(const action::ExportConversation& wanted, const std::string& title) {
     wanted_ = wanted;

@@ -14,7 +14,7 @@ namespace octavo {
 class TransferController {
   public:
     // `imported`: there are new conversations, the last of them this one.
-    TransferController(const Services& services, std::function<void(int64_t)> imported);
+    TransferController(Services services, std::function<void(int64_t)> imported);
 
     // What the next export writes, and the name to propose.
     std::string begin_export(const action::ExportConversation& wanted, const std::string& title);

@@ -22,7 +22,7 @@ fs::path check_mark(const fs::path& file) { return with_suffix(file, ".check"); 
 
 // Whether a file begins as no database does. One that is empty is new, and zeros are what a crash leaves of a file.
 bool is_other_kind(const fs::path& file) {
-    constexpr std::string_view magic("SQLite format 3", 16);  // with the zero at its end
+    constexpr std::string_view magic("SQLite format 3\0", 16);
     std::error_code ignored;
     if (!fs::is_regular_file(file, ignored) || fs::file_size(file, ignored) == 0) return false;
     std::ifstream in(file, std::ios::binary);

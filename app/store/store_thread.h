@@ -49,7 +49,8 @@ class StoreThread {
     std::future<std::invoke_result_t<Work&, Store&>> ask(Work work) {
         auto promise = std::make_shared<std::promise<std::invoke_result_t<Work&, Store&>>>();
         std::future<std::invoke_result_t<Work&, Store&>> future = promise->get_future();
-        post(std::move(work), [promise](auto&& outcome) { promise->set_value(std::move(outcome)); });
+        post(std::move(work),
+             [promise](auto&& outcome) { promise->set_value(std::forward<decltype(outcome)>(outcome)); });
         return future;
     }
 

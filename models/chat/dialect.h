@@ -20,8 +20,8 @@ struct ChatDialect {
     std::string_view name;
     bool thinking = false;  // has <think> blocks
     // What follows the opening of the assistant's turn in a generation prompt.
-    std::string_view opening = "";
-    std::string_view opening_without_thinking = "";
+    std::string_view opening = {};
+    std::string_view opening_without_thinking = {};
     bool trims = false;                   // white space around every message goes
     bool always_shows_reasoning = false;  // after the last question even an empty block is written
     bool keep_old_reasoning = false;      // has the option

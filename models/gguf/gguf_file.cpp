@@ -192,6 +192,7 @@ Result<GgufMetadata> read_metadata(Cursor& cursor, std::span<const std::byte> by
         entries.push_back(*entry);
     }
     std::vector<std::string_view> keys;
+    keys.reserve(entries.size());
     for (const GgufEntry& entry : entries) keys.push_back(entry.key);
     std::sort(keys.begin(), keys.end());
     const auto twice = std::adjacent_find(keys.begin(), keys.end());
@@ -303,6 +304,7 @@ Status place_tensors(std::vector<GgufRecord>& records, std::span<const std::byte
 
 Status check_unique(const std::vector<GgufRecord>& records) {
     std::vector<std::string_view> names;
+    names.reserve(records.size());
     for (const GgufRecord& record : records) names.push_back(record.tensor.name);
     std::sort(names.begin(), names.end());
     const auto twice = std::adjacent_find(names.begin(), names.end());

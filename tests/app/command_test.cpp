@@ -282,7 +282,7 @@ TEST(Command, FidelitySaysWhereNothingWasPacked) {
     const auto run = [](const char* window, bool as_json) {
         std::vector<std::string> arguments = {"fidelity",    "--tokens", "128",        "--kv", "q2",
                                               "--kv-window", window,     "--kv-sinks", "0"};
-        if (as_json) arguments.push_back("--json");
+        if (as_json) arguments.emplace_back("--json");
         return octavo(arguments);
     };
     EXPECT_NE(run("128", false).output.find("nothing of it was read packed"), std::string::npos);

@@ -29,7 +29,7 @@ class ConversationsCommand : public testing::Test {
         return run_process(arguments);
     }
     json run_json(std::vector<std::string> arguments) const {
-        arguments.push_back("--json");
+        arguments.emplace_back("--json");
         const ProcessResult result = run(arguments);
         EXPECT_EQ(result.exit_code, 0) << result.errors;
         return json::parse(result.output, nullptr, false);
