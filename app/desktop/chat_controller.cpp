@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <ranges>
 #include <utility>
 
 #include "app/desktop/store_edits.h"
@@ -135,11 +134,11 @@ int64_t ChatController::tip() const {
 
 int64_t ChatController::held_tokens() const {
     const std::vector<const StoredMessage*> shown = shown_messages(stored_);
-    for (const StoredMessage* message : std::views::reverse(shown)) {
-        const ReplyFigures& figures = message->figures;
-        if (message->role != Role::assistant || figures.prompt_tokens == 0) continue;
+    for (auto message = shown.rbegin(); message != shown.rend(); ++message) {
+        const ReplyFigures& figures = (*message)->figures;
+        if ((*message)->role != Role::assistant || figures.prompt_tokens == 0) continue;
         const int64_t held = figures.prompt_tokens + figures.generated_tokens;
-        return message->id <= settings_.dropped_at ? std::max<int64_t>(held - settings_.dropped_tokens, 0) : held;
+        return (*message)->id <= settings_.dropped_at ? std::max<int64_t>(held - settings_.dropped_tokens, 0) : held;
     }
     return 0;
 }
@@ -375,9 +374,10 @@ std::vector<Message> ChatController::prompt_up_to(int64_t last) const {
         path.push_back(message);
         id = message->id == settings_.first_message_read ? 0 : message->parent_id;
     }
-    for (const StoredMessage* message : std::views::reverse(path)) {
-        const bool empty_reply = message->role == Role::assistant && message->ids.empty() && message->text.empty();
-        if (!empty_reply) messages.push_back(prompt_message(*message, model_name()));
+    for (auto message = path.rbegin(); message != path.rend(); ++message) {
+        const bool empty_reply =
+            (*message)->role == Role::assistant && (*message)->ids.empty() && (*message)->text.empty();
+        if (!empty_reply) messages.push_back(prompt_message(**message, model_name()));
     }
     return messages;
 }
