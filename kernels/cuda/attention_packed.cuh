@@ -95,7 +95,7 @@ class TileCopies {
   private:
     using Tile = PackedTile<f, cells>;
     static constexpr int kChunks = Tile::kRow / 16;
-    static constexpr int kTopChunks = Tile::kTops / 16;
+    static constexpr int kTopChunks = Tile::kTopChunks;
     static constexpr int kScaleChunks = Tile::kScales / 16;
     static constexpr int kTogether = threads / kChunks;  // rows or groups that the threads copy at once
     static_assert(kTogether > 0 && Tile::kUnits % kTogether == 0 && threads % kChunks == 0);

@@ -35,19 +35,34 @@ __device__ inline float half_at(const unsigned char* p) {
 }
 __device__ inline float2 two_halves(uint32_t bits) { return __half22float2(*reinterpret_cast<const __half2*>(&bits)); }
 
-// Consecutive words from any address on. All that surround them lie in shared memory.
+// Consecutive words from any address on, by whole ones. All that surround them lie in shared memory.
+class WordsFrom {
+  public:
+    __device__ explicit WordsFrom(const unsigned char* p) {
+        const unsigned past = static_cast<unsigned>(__cvta_generic_to_shared(p)) & 3u;
+        whole_ = p - past;
+        select_ = 0x3210u + 0x1111u * past;
+    }
+    // From the byte `offset` on, a multiple of 4.
+    template <int count>
+    __device__ void read(int offset, uint32_t* words) const {
+        const auto* const from = reinterpret_cast<const uint32_t*>(whole_ + offset);
+        uint32_t low = from[0];
+#pragma unroll
+        for (int i = 0; i < count; ++i) {
+            const uint32_t high = from[i + 1];
+            words[i] = __byte_perm(low, high, select_);
+            low = high;
+        }
+    }
+
+  private:
+    const unsigned char* whole_;
+    unsigned select_;
+};
 template <int count>
 __device__ inline void words_at(const unsigned char* p, uint32_t* words) {
-    const unsigned past = static_cast<unsigned>(__cvta_generic_to_shared(p)) & 3u;
-    const auto* const from = reinterpret_cast<const uint32_t*>(p - past);
-    const unsigned select = 0x3210u + 0x1111u * past;
-    uint32_t low = from[0];
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-        const uint32_t high = from[i + 1];
-        words[i] = __byte_perm(low, high, select);
-        low = high;
-    }
+    WordsFrom(p).read<count>(0, words);
 }
 
 // Four words from a multiple of 16 on.

@@ -7,7 +7,6 @@
 
 #include "kernels/cuda/factor_weights.cuh"
 #include "kernels/cuda/int8_weights.cuh"
-#include "kernels/cuda/shared_tile.cuh"
 
 namespace octavo::cuda {
 
@@ -53,23 +52,12 @@ __device__ inline uint2 even_eight(const unsigned char* at) {
 }
 __device__ inline uint32_t even_half(const unsigned char* at) { return *reinterpret_cast<const uint16_t*>(at); }
 
-// Bytes in shared memory from any address on, by whole words.
-class Bytes {
-  public:
-    __device__ explicit Bytes(const unsigned char* at) {
-        const unsigned past = shared_address(at) & 3u;
-        words_ = at - past;
-        select_ = 0x3210u + 0x1111u * past;
-    }
-    __device__ uint2 eight(int offset) const {  // a multiple of 4
-        const auto* const words = reinterpret_cast<const uint32_t*>(words_ + offset);
-        return {__byte_perm(words[0], words[1], select_), __byte_perm(words[1], words[2], select_)};
-    }
-
-  private:
-    const unsigned char* words_;
-    uint32_t select_;
-};
+using int8_weights::WordsFrom;
+__device__ inline uint2 eight_bytes(const WordsFrom& bytes, int offset) {  // a multiple of 4
+    uint32_t words[2];
+    bytes.read<2>(offset, words);
+    return {words[0], words[1]};
+}
 
 // The low halves of eight bytes, or with a shift of 4 the high ones.
 __device__ inline uint2 nibbles(uint2 bytes, int shift) {
@@ -220,7 +208,7 @@ struct FactorWeights<WeightType::mxfp4> {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
             const unsigned char* const block = from.chunk + (column / 32 + i) * 17;
-            const Numbers n = twice_e2m1(Bytes(block + 1).eight(column % 16), column % 32 / 16 * 4);
+            const Numbers n = twice_e2m1(eight_bytes(WordsFrom(block + 1), column % 16), column % 32 / 16 * 4);
             const int exponent = block[0];
             const bool small = exponent < 114;
             const __half2 first = halves(small ? 0x04000400u : 0x3c003c00u);
@@ -248,13 +236,13 @@ struct FactorWeights<WeightType::q6_k> {
         using namespace factors;
         const int half = column / 128;
         const int shift = column % 128 / 64 * 4;
-        const Bytes bytes(from.chunk);
-        const uint2 high = bytes.eight(128 + half * 32 + column % 32);
+        const WordsFrom bytes(from.chunk);
+        const uint2 high = eight_bytes(bytes, 128 + half * 32 + column % 32);
         const uint32_t codes = two_bytes(from.chunk + 192 + column / 16) ^ number(128);  // signed ones
         const __half2 scales = scale_pair(codes, number(128), twice(even_half(from.chunk + 208)));
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            const uint2 low = nibbles(bytes.eight(half * 64 + 32 * i + column % 32), shift);
+            const uint2 low = nibbles(eight_bytes(bytes, half * 64 + 32 * i + column % 32), shift);
             const int to = 4 - shift - 2 * i;
             f[i] = scaled(numbers_of(joined(low, masked_shift(high, to, 0x30303030u))), number(32),
                           of_sub_block(scales, i));
@@ -271,8 +259,9 @@ struct FactorWeights<WeightType::q3_k> {
     __device__ static void eights(const FactorSource& from, int column, uint4 (&f)[2]) {
         using namespace factors;
         const int step = column / 64, sub = column % 64 / 16;
-        const Bytes bytes(from.chunk);
-        const uint2 third = bytes.eight(column % 32), pairs = bytes.eight(32 + step / 2 * 32 + column % 32);
+        const WordsFrom bytes(from.chunk);
+        const uint2 third = eight_bytes(bytes, column % 32),
+                    pairs = eight_bytes(bytes, 32 + step / 2 * 32 + column % 32);
         const uint32_t low = two_bytes(from.chunk + 96 + step % 2 * 4 + sub) >> (step / 2 * 4) & 0x000f000fu;
         const uint32_t high = masked_shift(two_bytes(from.chunk + 104 + sub), 4 - 2 * step, 0x00300030u);
         const __half2 scales = scale_pair(low | high | kNumber, number(32), twice(even_half(from.chunk + 108)));
